@@ -170,7 +170,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms);
   `,
   `
-  -- What the organization is told of, as JSON (src/domain/customer-events.ts), until D1 has it.
+  -- What the organization is told of, as JSON (src/events/customer-events.ts), until D1 has it.
   CREATE TABLE events (event_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, record TEXT NOT NULL);
   CREATE INDEX events_age ON events (at_ms);
   `,

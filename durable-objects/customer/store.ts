@@ -6,17 +6,18 @@
  * writes nothing.
  */
 
+import type { CustomerEvent } from '../../src/contract/event-data.ts';
 import { type Account, periodOf } from '../../src/domain/account.ts';
 import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import { type Call, hasFailedFree } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
-import { type CustomerEvent, eventsOf } from '../../src/domain/customer-events.ts';
 import type { OpenWork } from '../../src/domain/denial.ts';
 import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import type { CallId, OrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { totalsOf } from '../../src/domain/reverse-meter.ts';
 import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
+import { eventsOf } from '../../src/events/customer-events.ts';
 import { type CustomerFigures, countedBefore } from '../../src/history/projection-rows.ts';
 import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer-commands.ts';
 import type { ChangeKind } from '../../src/objects/projection-page.ts';

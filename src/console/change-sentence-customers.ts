@@ -2,9 +2,9 @@
  * What operators did to one customer, as sentences: the part of `change-sentence.ts` whose subject is a customer.
  */
 import type { ACTION_KINDS, OperatorAction } from '../contract/operator-actions.ts';
+import { type Mention, type Part, sentence } from '../events/sentence.ts';
 import { count, plural, words } from '../ui/format.ts';
 import { fieldValue, usdText } from './field-words.ts';
-import { type Mention, type Part, sentence } from './mention.ts';
 import { instantOf, numberAt, type State, stateOf, textAt } from './stored-state.ts';
 
 /** The actions whose subject is a customer. */

@@ -7,11 +7,11 @@
 import type { LoggedEvent } from '../contract/operator.ts';
 import { isOperatorAction, type OperatorAction } from '../contract/operator-actions.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
+import { enumerated, type Mention, type MentionKind, type Part, sentence } from '../events/sentence.ts';
 import { count, plural, words } from '../ui/format.ts';
 import { type Customers, customerSentence } from './change-sentence-customers.ts';
 import { changedFields } from './changed-fields.ts';
 import { fieldLabel, fieldValue, isRecord, itemOf, lowerFirst } from './field-words.ts';
-import { enumerated, type Mention, type MentionKind, type Part, sentence } from './mention.ts';
 import { instantOf, list, numberAt, type State, stateOf, textAt } from './stored-state.ts';
 
 /** Changed fields, and names of a list, that a sentence has room for. */

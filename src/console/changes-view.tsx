@@ -7,6 +7,7 @@ import type { Child, FC } from 'hono/jsx';
 import type { EventLogFilter, LoggedEvent } from '../contract/operator.ts';
 import type { SubjectKind } from '../contract/operator-actions.ts';
 import type { OrganizationId } from '../domain/ids.ts';
+import { isFigure, type Mention } from '../events/sentence.ts';
 import { listEvents } from '../operator/events.ts';
 import { pageRequest } from '../platform/page.ts';
 import { plural } from '../ui/format.ts';
@@ -15,7 +16,6 @@ import { Pager } from '../ui/table.tsx';
 import { trailOf } from '../ui/trail.ts';
 import { fieldsOf, reasonOf, sentenceOf } from './change-sentence.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
-import type { Mention } from './mention.ts';
 import { Mentioned, type Names, readNames, Sentence } from './mentions.tsx';
 import { load } from './send.ts';
 
@@ -81,7 +81,7 @@ export function readNamesOf(
   events: readonly LoggedEvent[],
 ): Promise<Names> {
   const mentions = events.flatMap((event) => [
-    ...sentenceOf(event).filter((part) => typeof part !== 'string'),
+    ...sentenceOf(event).filter((part) => typeof part === 'object' && !isFigure(part)),
     ...mentionOfActor(event.actor),
   ]);
   return readNames(c.env, organizationId, mentions);

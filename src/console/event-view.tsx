@@ -3,11 +3,12 @@
  */
 
 import type { FC } from 'hono/jsx';
-import type { EventType, OrganizationEvent } from '../contract/events.ts';
+import type { EventType } from '../contract/event-data.ts';
+import type { OrganizationEvent } from '../contract/events.ts';
 import type { OrganizationId } from '../domain/ids.ts';
+import { eventSentence } from '../events/sentences.ts';
 import { words } from '../ui/format.ts';
 import { Badge, type Tone } from '../ui/parts.tsx';
-import { eventSentence } from './event-sentence.ts';
 import { type Names, Sentence } from './mentions.tsx';
 
 const TONES: Partial<Record<EventType, Tone>> = {

@@ -6,7 +6,9 @@ import type { Child, FC } from 'hono/jsx';
 import { asCallId, asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../domain/ids.ts';
 import { planIdOf } from '../domain/plan.ts';
 import type { Env } from '../env.ts';
+import { type Figure, isFigure, type Mention, type MentionKind, type Part } from '../events/sentence.ts';
 import { findNames, NAMED } from '../operator/names.ts';
+import { calendarDay, count, moment, words } from '../ui/format.ts';
 import {
   CONSOLE_PATH,
   callPath,
@@ -17,7 +19,7 @@ import {
   versionPath,
   webhookPath,
 } from './context.ts';
-import type { Mention, MentionKind, Part } from './mention.ts';
+import { lowerFirst, usdText } from './field-words.ts';
 import { ModelLink } from './model-name.tsx';
 
 /** Names by the kind of thing and its id. */
@@ -53,11 +55,27 @@ export const Sentence: FC<{ parts: readonly Part[]; organizationId: Organization
   names,
 }) => (
   <>
-    {parts.map((part) =>
-      typeof part === 'string' ? part : <Mentioned mention={part} organizationId={organizationId} names={names} />,
-    )}
+    {parts.map((part, index) => {
+      if (typeof part === 'string') return part;
+      if (typeof part === 'number') return count(part);
+      if (isFigure(part)) return figureText(part, index === 0);
+      return <Mentioned mention={part} organizationId={organizationId} names={names} />;
+    })}
   </>
 );
+
+function figureText({ kind, value }: Figure, isFirst: boolean): string {
+  switch (kind) {
+    case 'usd':
+      return usdText(value);
+    case 'instant':
+      return `${moment(Date.parse(value))} UTC`;
+    case 'day':
+      return calendarDay(Date.parse(value));
+    case 'code':
+      return isFirst ? words(value) : lowerFirst(words(value));
+  }
+}
 
 export const Mentioned: FC<{ mention: Mention; organizationId: OrganizationId | null; names: Names }> = ({
   mention,

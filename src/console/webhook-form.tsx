@@ -4,14 +4,15 @@
  */
 import type { FC } from 'hono/jsx';
 import type { Refusal } from '../contract/errors.ts';
-import { EVENT_MEANINGS, EVENT_TYPES } from '../contract/events.ts';
+import { EVENTS } from '../contract/event-data.ts';
+import { EVENT_TYPES } from '../contract/events.ts';
 import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
 import { Checkbox, CheckGroup, Choice, type FormState, TextField } from '../ui/form.tsx';
 import type { ConsoleContext, Fields } from './context.ts';
 import { wrong } from './send.ts';
 import { isChecked, optionalText, text, texts } from './submitted.ts';
 
-const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, `${type}: ${lowered(EVENT_MEANINGS[type])}`] as const);
+const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, `${type}: ${lowered(EVENTS[type].meaning)}`] as const);
 
 export const FORMAT_WORDS: Readonly<Record<WebhookFormat, string>> = {
   standard: 'Standard Webhooks',

@@ -12,7 +12,7 @@ import type { MeterName, MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 import { periodAt, type Replenish } from './period.ts';
 import type { Alerts, PlanVersion } from './plan.ts';
-import { EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
+import { balanceOf, EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
 
 export interface Contact {
   friendlyName?: string | undefined;
@@ -300,6 +300,11 @@ export function setAlerts(account: Account, alerts: Alerts | null): Account {
 /** Sets only the contact fields that the account does not have yet. */
 export function fillContact(account: Account, contact: Contact): Account {
   return updateContact(account, { ...dropUndefined(contact), ...dropUndefined(account.contact) });
+}
+
+/** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
+export function owedBalance({ wallet }: Account): NanoUsd {
+  return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
 }
 
 export function isCanceled(account: Account): boolean {

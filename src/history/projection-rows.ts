@@ -4,13 +4,13 @@
  */
 
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
+import type { CustomerEvent } from '../contract/event-data.ts';
 import type { Account } from '../domain/account.ts';
 import type { Call } from '../domain/call.ts';
 import { LISTED, type ListedFacts, listedFacts, type RecordedListed } from '../domain/call-facts.ts';
 import { lowerCase } from '../domain/case-search.ts';
 import { earnedNanoUsd } from '../domain/charge.ts';
 import type { MeterEvent } from '../domain/custom-meter.ts';
-import type { CustomerEvent } from '../domain/customer-events.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, partsOfNano } from '../domain/money.ts';
 import { isOnCredit } from '../domain/next-payer.ts';

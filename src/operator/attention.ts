@@ -22,7 +22,7 @@ import {
   NEAR_LIMIT_SHARE,
   UNPRICED_DAYS,
 } from '../contract/attention.ts';
-import type { EventType } from '../contract/events.ts';
+import type { EventType } from '../contract/event-data.ts';
 import { RADAR_HORIZON_DAYS } from '../contract/model-radar.ts';
 import { operations } from '../contract/operations.ts';
 import type { Health, Organization } from '../contract/operator.ts';

@@ -15,6 +15,7 @@ import { type Mutant, mutantsOf } from './operators.ts';
 export const PURE_FILES = [
   'src/domain/**/*.ts',
   'src/catalog/**/*.ts',
+  'src/events/customer-events.ts',
   'src/objects/series-hours.ts',
   'src/readings/**/*.ts',
   'src/vendors/usage.ts',

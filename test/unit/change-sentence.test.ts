@@ -8,6 +8,7 @@ import { fieldLabel, fieldValue } from '../../src/console/field-words.ts';
 import { NEW_PLAN } from '../../src/console/plan-form.ts';
 import { OPERATOR_ACTIONS, type OperatorAction } from '../../src/contract/operator-actions.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
+import { isFigure } from '../../src/events/sentence.ts';
 
 const ORGANIZATION = asOrganizationId('0198c0de-0000-7000-8000-000000000001');
 const KEY = { name: 'web-prod', keyId: 'key_1', scopes: ['usage:write'], models: null, expiresAt: null };
@@ -268,7 +269,7 @@ function eventOf(action: string, { subject, before = null, after = null }: Omit<
 
 function textOf(action: string, of: Omit<Case, 'says'>): string {
   return sentenceOf(eventOf(action, of))
-    .map((part) => (typeof part === 'string' ? part : `[${part.name ?? part.id}]`))
+    .map((part) => (typeof part === 'object' && !isFigure(part) ? `[${part.name ?? part.id}]` : part))
     .join('');
 }
 

@@ -3,110 +3,88 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { EVENT_TYPES, type EventType, type OrganizationEvent } from '../../src/contract/events.ts';
+import { z } from 'zod';
+import { sampleOf } from '../../src/cli/vendor/schema-sample.ts';
+import { EVENTS, type EventData, type EventType } from '../../src/contract/event-data.ts';
+import { EVENT_TYPES } from '../../src/contract/events.ts';
 import { TEST_EVENT_TYPE } from '../../src/contract/webhooks.ts';
 import { asCallId, asCustomerId, asKeyId } from '../../src/domain/ids.ts';
 import { slackMessage } from '../../src/events/slack.ts';
 
-type DataOf<Type extends EventType> = Extract<OrganizationEvent, { type: Type }>['data'];
+interface JsonSchema {
+  anyOf?: JsonSchema[];
+  type?: string;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+}
 
-const AT = '2026-12-01T00:00:00.000Z';
-const model = {
-  ...{ modelKey: 'openai/a', status: 'DEPRECATED' as const, shutdownAt: '2027-01-14', daysLeft: 30 },
-  ...{ replacement: { modelKey: 'openai/b', source: 'provider' as const }, calls: 1, costUsd: '1', mappings: [] },
-};
-const customerId = asCustomerId('ann');
-const meter = { customerId, meter: 'premiumCalls' as const, used: 402, limit: 500, periodEndsAt: AT };
-const plan = { customerId, planId: 'pro', usagePlanVersionId: 'pro:v1' };
-const key = { keyId: asKeyId('key_1'), name: 'backend', prefix: 'utk-' };
-const mapping = { mapping: 'premium', source: 'official' as const, shutdownAt: '2027-01-14' };
+/** The schema of the least that an event may say: what may be null is, and what may be absent is. */
+function least(schema: JsonSchema): JsonSchema {
+  const { anyOf = [], properties, required = [] } = schema;
+  const none = anyOf.find(({ type }) => type === 'null');
+  if (none) return none;
+  if (!properties) return schema;
+  return { ...schema, properties: Object.fromEntries(required.map((name) => [name, least(properties[name] ?? {})])) };
+}
 
-const EXAMPLES: { [Type in EventType]: DataOf<Type>[] } = {
-  'customer.created': [plan],
-  'customer.plan_changed': [{ ...plan, previousPlanId: 'free', previousUsagePlanVersionId: 'free:v1' }],
-  'customer.replenished': [{ customerId, planId: 'pro', periodStartedAt: AT, periodEndsAt: null }],
-  'meter.threshold_reached': [{ ...meter, threshold: 80, crossed: [50, 80] }],
-  'meter.recovered': [{ ...meter, threshold: 80 }],
-  'balance.low': [
-    { customerId, balanceUsd: '4.2', belowUsd: '5' },
-    { customerId, balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
-  ],
-  'balance.exhausted': [{ customerId, balanceUsd: '0' }],
-  'balance.overdrawn': [{ customerId, balanceUsd: '-0.2' }],
-  'call.denied': [
-    { customerId, callId: asCallId('c'), code: 'CREDIT_REQUIRED', meter: null, feature: null, periodEndsAt: AT },
-  ],
-  'call.unpriced': [
-    {
-      customerId,
-      callId: asCallId('c'),
-      modelUsed: 'm',
-      providerUsed: null,
-      reason: 'MODEL_NOT_IN_CATALOG',
-      atStakeUsd: '0.01',
-      feature: null,
-    },
-  ],
-  'charge.failed': [
-    { customerId, chargeId: 'ch', subject: 'call', subjectId: 'c', amountUsd: '1', reason: 'card declined' },
-  ],
-  'forecast.will_run_out': [{ ...meter, expectedAt: AT, earliestAt: AT, latestAt: null, quality: 'HIGH' }],
-  'anomaly.detected': [null, 'ann'].map((customerId) => ({
-    ...{ id: 'SPEND_SPIKE:2026-11-13::', customerId, kind: 'SPEND_SPIKE', unit: 'USD', severity: 'HIGH' },
-    ...{ summary: 'Spent $9.37 on 13 Nov; usual is $1.63 (5.8 times).', startedAt: AT, endedAt: AT },
-    ...{ expected: 1.63, observed: 9.37, explainedBy: [], evidence: {} },
-  })) as DataOf<'anomaly.detected'>[],
-  'model.deprecated': [model],
-  'model.ending': [{ ...model, step: 30 }],
-  'price.changed': [
-    { modelKey: 'openai/a', source: 'catalog', effectiveFrom: null, before: {}, after: {} },
-    { modelKey: 'openai/a', source: 'organization', effectiveFrom: null, before: {}, after: null },
-  ],
-  'catalog.published': [
-    { version: 'b', previousVersion: 'a', publishedAt: AT, added: 1, removed: 0, repriced: null, lifecycle: null },
-  ],
-  'key.created': [{ ...key, scopes: null }],
-  'key.revoked': [key],
-  'projection.lagging': [{ waitingSince: AT, changes: 7 }],
-  'model.switched': [
-    {
-      ...{ ...mapping, from: 'openai/a', to: 'openai/b', priceChangePercent: -5, priceBasis: 'typical_call' },
-      ...{ reason: 'openai/a ends on 2027-01-14', warnings: [] },
-    },
-  ] as DataOf<'model.switched'>[],
-  'model.switch_refused': [
-    {
-      ...mapping,
-      model: 'openai/a',
-      replacement: null,
-      reasons: [{ code: 'NO_REPLACEMENT', message: 'nothing replaces it' }],
-    },
-  ],
-  'webhook.disabled': [
-    { webhookId: 'ops', reason: 'GONE' },
-    { webhookId: 'ops', reason: 'FAILING' },
-  ],
-};
+function examplesOf(type: EventType): object[] {
+  const schema = z.toJSONSchema(EVENTS[type].data) as JsonSchema;
+  return [schema, least(schema)].map((one) => EVENTS[type].data.parse(sampleOf(one)));
+}
+
+const ann = asCustomerId('ann');
+const periodEndsAt = '2026-12-01T00:00:00.000Z';
 
 const textOf = (type: string, data: object, url: string | null = null) =>
   (JSON.parse(slackMessage(type, data as Record<string, unknown>, url)) as { text: string }).text;
 
 describe('a message for Slack', () => {
-  test.each([...EVENT_TYPES])('of %s is a whole sentence', (type) => {
-    for (const data of EXAMPLES[type]) {
+  test.each([...EVENT_TYPES])('of %s is a whole sentence, of all that an event may say and of the least', (type) => {
+    for (const data of examplesOf(type)) {
       const text = textOf(type, data);
-      expect(text).toMatch(/^\S.*\.$/);
+      expect(text).toMatch(/^\S.*[^.]\.$/);
       expect(text).not.toMatch(/undefined|null|NaN|\[object|\{/);
     }
   });
 
-  test('names the figures that count', () => {
-    expect(textOf('balance.low', EXAMPLES['balance.low'][1] ?? {})).toBe(
-      'The balance of ann is low: $21.6, enough for 8.5 days, below 10.',
-    );
-    expect(textOf('model.ending', EXAMPLES['model.ending'][0] ?? {})).toBe(
-      'The model openai/a ends on 2027-01-14, in 30 days; openai/b may replace it.',
-    );
+  test.each<[string, EventType, Partial<EventData[EventType]>]>([
+    [
+      'ann: The balance is low: $4.2 left, below $5.',
+      'balance.low',
+      { customerId: ann, balanceUsd: '4.2', belowUsd: '5' },
+    ],
+    [
+      'ann: The balance is low: $21.6 left, enough for 8.5 days, below 10 days.',
+      'balance.low',
+      { customerId: ann, balanceUsd: '21.6', daysLeft: 8.5, belowDays: 10 },
+    ],
+    ['ann: The balance is overdrawn: -$0.2.', 'balance.overdrawn', { customerId: ann, balanceUsd: '-0.2' }],
+    [
+      'ann: `premiumCalls` reached 80% of the limit: 4,020 of 5,000 used; the usage period ends on 2026-12-01 00:00 UTC.',
+      'meter.threshold_reached',
+      { customerId: ann, meter: 'premiumCalls', threshold: 80, crossed: [80], used: 4_020, limit: 5_000, periodEndsAt },
+    ],
+    [
+      'ann: A call (c-1) was denied: `ALLOWANCE_EXHAUSTED`, `premiumCalls`.',
+      'call.denied',
+      { customerId: ann, callId: asCallId('c-1'), code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls', periodEndsAt },
+    ],
+    ['The API key backend (key_1) was revoked.', 'key.revoked', { keyId: asKeyId('key_1'), name: 'backend' }],
+    [
+      'openai/a ends on 2027-01-14, in 30 days; openai/b may replace it.',
+      'model.ending',
+      {
+        ...{ modelKey: 'openai/a', shutdownAt: '2027-01-14', daysLeft: 30, step: 30 },
+        replacement: { modelKey: 'openai/b', source: 'provider' },
+      },
+    ],
+    [
+      'ann: Unusual usage: Spent $9.37 on 13 Nov; usual is $1.63 (5.8 times).',
+      'anomaly.detected',
+      { customerId: ann, summary: 'Spent $9.37 on 13 Nov; usual is $1.63 (5.8 times).' },
+    ],
+  ])('says %j', (says, type, data) => {
+    expect(textOf(type, data)).toBe(says);
   });
 
   test('of another version is told with its data, and of a test as one', () => {

@@ -366,7 +366,7 @@ describe('the list', () => {
     const gone = await visitor.read(`${base}/webhooks/gone-one`);
     expect(gone.text).toMatch(/The service switched it off: it answered 410.*waiting\s+until the webhook is on/);
     const { text: alerts, html } = await visitor.read(`${base}/alerts`);
-    expect(alerts).toContain('gone-one was switched off: it answered 410');
+    expect(alerts).toContain('gone-one was disabled: its endpoint answered 410');
     expect(html).toContain(`href="${base}/webhooks"`);
   });
 });

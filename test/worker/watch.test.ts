@@ -8,8 +8,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'c
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { StoredWatch } from '../../durable-objects/organization-watch/store.ts';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import type { WatchEvent } from '../../src/contract/event-data.ts';
-import type { EventType, OrganizationEvent } from '../../src/contract/events.ts';
+import type { EventType, WatchEvent } from '../../src/contract/event-data.ts';
+import type { OrganizationEvent } from '../../src/contract/events.ts';
 import type { Anomaly } from '../../src/contract/readings.ts';
 import { asCustomerId, asKeyId, asOrganizationId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
@@ -544,11 +544,11 @@ test('the console says what each event is of', async () => {
     ],
     [
       { type: 'model.deprecated', data: { ...ofModel, shutdownAt: null, daysLeft: null } },
-      'is deprecated; openai/gpt-6-luna replaces it',
+      'is deprecated; openai/gpt-6-luna may replace it',
     ],
     [
       { type: 'model.ending', data: { ...ofModel, shutdownAt: SHUTDOWN, daysLeft: 30, step: 30 } },
-      `ends on ${calendarDay(Date.parse(SHUTDOWN))}, within 30 days; openai/gpt-6-luna replaces it`,
+      `ends on ${calendarDay(Date.parse(SHUTDOWN))}, in 30 days; openai/gpt-6-luna may replace it`,
     ],
     [
       {

@@ -129,7 +129,7 @@ describe('an endpoint', () => {
     await tenant.api.send('putOwnWebhook', { params: { webhookId: 'own' }, body: { url: B, format: 'slack' } });
     await tell({ customerId: '<a&b>', n: 3 });
     await rest(() => expect(receivers.received).toHaveLength(2));
-    const sentence = 'The balance of &lt;a&amp;b&gt; is used up: $3.';
+    const sentence = '&lt;a&amp;b&gt;: The balance is used up: $3.';
     const link = `<https://callmeter.test/console/organizations/${tenant.organizationId}/customers/%3Ca%26b%3E|Open in the console>`;
     expect(receivers.at(A)[0]?.body).toEqual({ text: `${sentence} ${link}` });
     expect(receivers.at(B)[0]?.body).toEqual({ text: sentence });

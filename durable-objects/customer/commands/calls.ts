@@ -23,13 +23,13 @@ import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
 import { atLeastCount, type CallBound, withKnownPrompts } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
-import { firstDenial } from '../../../src/domain/customer-events.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
 import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import type { BoundAndStep } from '../../../src/domain/hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
 import type { CallId, OrganizationId } from '../../../src/domain/ids.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
+import { firstDenial } from '../../../src/events/customer-events.ts';
 import type {
   Admission,
   BeginCommand,

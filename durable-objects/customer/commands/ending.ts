@@ -10,9 +10,9 @@ import {
   isOfPresentPeriod,
   replaceEstimate,
 } from '../../../src/domain/correct-call.ts';
-import { firstUnpriced } from '../../../src/domain/customer-events.ts';
 import { shareOfBound } from '../../../src/domain/expected-hold.ts';
 import { endLostCall, withEstimate, withLostAttempts } from '../../../src/domain/lost-call.ts';
+import { firstUnpriced } from '../../../src/events/customer-events.ts';
 import type { EndCommand, EndServiceCallCommand } from '../../../src/objects/customer-commands.ts';
 import { UNUSED_HOUR, type UsageHour } from '../tables/usage-hours.ts';
 import { type ChargeBooks, queueCharge } from './settlement.ts';

@@ -1,7 +1,7 @@
 /**
  * What the customer's organization is told of, until D1 has it.
  */
-import type { CustomerEvent } from '../../../src/domain/customer-events.ts';
+import type { CustomerEvent } from '../../../src/contract/event-data.ts';
 
 export type StoredEvent = CustomerEvent & { atMs: number };
 

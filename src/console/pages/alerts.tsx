@@ -4,7 +4,8 @@
 
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import { EVENT_MEANINGS, EVENT_RETENTION_DAYS, EVENT_TYPES, type OrganizationEvent } from '../../contract/events.ts';
+import { EVENTS } from '../../contract/event-data.ts';
+import { EVENT_RETENTION_DAYS, EVENT_TYPES, type OrganizationEvent } from '../../contract/events.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { readEvent } from '../../events/read-events.ts';
 import { readOrganizationEvents } from '../../operator/readings.ts';
@@ -90,7 +91,7 @@ function eventPage(c: ConsoleContext, event: OrganizationEvent) {
     c,
     {
       title: words(type),
-      sub: `${EVENT_MEANINGS[type]}.`,
+      sub: `${EVENTS[type].meaning}.`,
       crumbs: [{ text: 'Alerts', href: organizationPath(organizationId, 'alerts') }],
     },
     <div class="grid">

@@ -4,9 +4,9 @@
  */
 
 import type { ForecastMetric } from '../../contract/readings.ts';
+import { owedBalance } from '../../domain/account.ts';
 import { lowBalanceDays } from '../../domain/alerts.ts';
 import { limitOf } from '../../domain/allowances.ts';
-import { owedBalance } from '../../domain/customer-events.ts';
 import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';

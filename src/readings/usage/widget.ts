@@ -4,10 +4,9 @@
  * customer was charged: what calls cost, and the markup on it, are the organization's own.
  */
 
-import { type Account, periodCharge } from '../../domain/account.ts';
+import { type Account, owedBalance, periodCharge } from '../../domain/account.ts';
 import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
 import { creditLeft } from '../../domain/begin-call.ts';
-import { owedBalance } from '../../domain/customer-events.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { unusableCredit } from '../../domain/funding.ts';
 import type { CustomerId } from '../../domain/ids.ts';

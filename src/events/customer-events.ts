@@ -3,82 +3,19 @@
  * the account was before the change and what it is after it.
  */
 
+import type { CustomerEvent } from '../contract/event-data.ts';
+import { type Account, owedBalance, periodOf } from '../domain/account.ts';
+import { balanceFall, crossings, lowBalance } from '../domain/alerts.ts';
+import type { Call, CallOutcome } from '../domain/call.ts';
+import { lacksPrice } from '../domain/correct-call.ts';
+import type { RecordedDenial } from '../domain/denial.ts';
+import type { CallId } from '../domain/ids.ts';
+import { formatUsd } from '../domain/money.ts';
+import { NEVER_MS } from '../domain/period.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, periodOf } from './account.ts';
-import { balanceFall, crossings, lowBalance } from './alerts.ts';
-import type { Call, CallOutcome } from './call.ts';
-import { lacksPrice } from './correct-call.ts';
-import type { DenialCode, RecordedDenial } from './denial.ts';
-import type { CallId, CustomerId } from './ids.ts';
-import type { MeterName } from './meters.ts';
-import { formatUsd, type NanoUsd } from './money.ts';
-import { NEVER_MS } from './period.ts';
-import { balanceOf } from './wallet.ts';
 
 /** Calls without a price that an account tells of on a day, each for a model and a reason. Of more nothing is told. */
 const UNPRICED_TOLD_MAX = 20;
-
-/** The data of each type of event, but for the customer's id, which all have. */
-export interface CustomerEventData {
-  'customer.created': { planId: string; usagePlanVersionId: string };
-  'customer.plan_changed': {
-    planId: string;
-    usagePlanVersionId: string;
-    previousPlanId: string;
-    previousUsagePlanVersionId: string;
-  };
-  'customer.replenished': { planId: string; periodStartedAt: string; periodEndsAt: string | null };
-  'meter.threshold_reached': MeterState & { crossed: number[]; limit: number };
-  'meter.recovered': MeterState & { limit: number | null };
-  /** Below an amount, or below days of forecast. */
-  'balance.low': {
-    balanceUsd: string;
-    belowUsd?: string | undefined;
-    daysLeft?: number | undefined;
-    belowDays?: number | undefined;
-  };
-  'balance.exhausted': { balanceUsd: string };
-  'balance.overdrawn': { balanceUsd: string };
-  'call.denied': {
-    callId: CallId;
-    code: DenialCode;
-    meter: MeterName | null;
-    /** Absent in events of before this was told, and if no other limit blocked the call. */
-    also?: { meter: MeterName; limit: number | null; used: number; resetsAt: string | null }[] | undefined;
-    feature: string | null;
-    periodEndsAt: string | null;
-  };
-  'call.unpriced': {
-    callId: CallId;
-    modelUsed: string;
-    providerUsed: string | null;
-    reason: string;
-    /** Absent in events of before this was told. */
-    atStakeUsd?: string | undefined;
-    feature: string | null;
-  };
-  'charge.failed': {
-    chargeId: string;
-    subject: 'call' | 'meter_event';
-    subjectId: string;
-    amountUsd: string;
-    reason: string;
-  };
-}
-
-interface MeterState {
-  meter: MeterName;
-  threshold: number;
-  used: number;
-  /** `null` where the period never ends. */
-  periodEndsAt: string | null;
-}
-
-export type CustomerEventType = keyof CustomerEventData;
-
-export type CustomerEvent = {
-  [Type in CustomerEventType]: { type: Type; data: { customerId: CustomerId } & CustomerEventData[Type] };
-}[CustomerEventType];
 
 /** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
 export function eventsOf(before: Account | null, after: Account): CustomerEvent[] {
@@ -149,14 +86,9 @@ function balanceEvents(before: Account | null, after: Account): CustomerEvent[] 
   return events;
 }
 
-/** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
-export function owedBalance({ wallet }: Account): NanoUsd {
-  return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
-}
-
 /**
  * The first denial of a meter in a period, with the account that remembers it. A denial for which no meter is the reason is
- * the first of its code. `null` where there was one before.
+ * the first of its code. `null` if there was one before.
  */
 export function firstDenial(
   account: Account,

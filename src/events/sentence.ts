@@ -1,5 +1,6 @@
 /**
- * Sentences as parts: text, and the things that it mentions. How a thing is shown and where it leads is `mentions.tsx`.
+ * A sentence as parts: text, figures, and the things that it mentions. How a part is shown is each reader's: the console
+ * formats figures and links things to their pages, a message for Slack is text.
  */
 
 export type MentionKind =
@@ -20,13 +21,19 @@ export type MentionKind =
 export interface Mention {
   kind: MentionKind;
   id: string;
-  /** As the event says; absent where it is to be looked up. */
+  /** As the event says; absent if it is to be looked up. */
   name?: string | undefined;
   /** The plan of a migration. */
   of?: string;
 }
 
-export type Part = string | Mention;
+/** A decimal amount of USD, an instant, a day in UTC, or a name or code of the API such as `premiumCalls`. */
+export interface Figure {
+  kind: 'usd' | 'instant' | 'day' | 'code';
+  value: string;
+}
+
+export type Part = string | number | Figure | Mention;
 
 /** A template whose values are parts, or lists of parts. */
 export function sentence(texts: TemplateStringsArray, ...values: (Part | readonly Part[])[]): Part[] {
@@ -36,10 +43,14 @@ export function sentence(texts: TemplateStringsArray, ...values: (Part | readonl
   });
 }
 
+export function isFigure(part: Figure | Mention): part is Figure {
+  return 'value' in part;
+}
+
 /** `a`; `a and b`; `a, b and c`. */
-export function enumerated(items: readonly (readonly Part[])[]): Part[] {
+export function enumerated(items: readonly (readonly Part[])[], last = ' and '): Part[] {
   return items.flatMap((item, index) => {
     if (index === 0) return item;
-    return [index === items.length - 1 ? ' and ' : ', ', ...item];
+    return [index === items.length - 1 ? last : ', ', ...item];
   });
 }
