@@ -1,6 +1,6 @@
 /**
- * The events that a change of a customer's account is: what its organization is told of. Pure: an event is found by what
- * the account was before the change and what it is after it.
+ * The events about a change of a customer's account, for its organization. Pure: an event follows from the account
+ * before the change and after it.
  */
 
 import { DAY_MS } from '../platform/time.ts';
@@ -15,10 +15,10 @@ import { formatUsd, type NanoUsd } from './money.ts';
 import { NEVER_MS } from './period.ts';
 import { balanceOf } from './wallet.ts';
 
-/** Calls without a price that an account tells of on a day, each for a model and a reason. Of more nothing is told. */
+/** The most reports about calls without a price on a day, each for a model and a reason. More are not reported. */
 const UNPRICED_TOLD_MAX = 20;
 
-/** The data of each type of event, but for the customer's id, which all have. */
+/** The data of each type of event, except the customer's id, which all have. */
 export interface CustomerEventData {
   'customer.created': { planId: string; usagePlanVersionId: string };
   'customer.plan_changed': {
@@ -30,7 +30,7 @@ export interface CustomerEventData {
   'customer.replenished': { planId: string; periodStartedAt: string; periodEndsAt: string | null };
   'meter.threshold_reached': MeterState & { crossed: number[]; limit: number };
   'meter.recovered': MeterState & { limit: number | null };
-  /** Below an amount, or below days of forecast. */
+  /** Below an amount, or below days of forecast spend. */
   'balance.low': {
     balanceUsd: string;
     belowUsd?: string | undefined;
@@ -43,7 +43,7 @@ export interface CustomerEventData {
     callId: CallId;
     code: DenialCode;
     meter: MeterName | null;
-    /** Absent in events of before this was told, and if no other limit blocked the call. */
+    /** Absent in older events, and if no other limit blocked the call. */
     also?: { meter: MeterName; limit: number | null; used: number; resetsAt: string | null }[] | undefined;
     feature: string | null;
     periodEndsAt: string | null;
@@ -53,7 +53,7 @@ export interface CustomerEventData {
     modelUsed: string;
     providerUsed: string | null;
     reason: string;
-    /** Absent in events of before this was told. */
+    /** Absent in older events. */
     atStakeUsd?: string | undefined;
     feature: string | null;
   };
@@ -70,7 +70,7 @@ interface MeterState {
   meter: MeterName;
   threshold: number;
   used: number;
-  /** `null` where the period never ends. */
+  /** `null` if the period never ends. */
   periodEndsAt: string | null;
 }
 
@@ -80,7 +80,9 @@ export type CustomerEvent = {
   [Type in CustomerEventType]: { type: Type; data: { customerId: CustomerId } & CustomerEventData[Type] };
 }[CustomerEventType];
 
-/** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
+/**
+ * The events of an account's change, in the order in which they happened. If `before` is `null`, the customer is new.
+ */
 export function eventsOf(before: Account | null, after: Account): CustomerEvent[] {
   if (before === after) return [];
   return [...subscriptionEvents(before, after), ...meterEvents(before, after), ...balanceEvents(before, after)];
@@ -149,14 +151,14 @@ function balanceEvents(before: Account | null, after: Account): CustomerEvent[] 
   return events;
 }
 
-/** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
+/** The USD balance less the charges that have still to leave it; the holds of open calls are not used yet. */
 export function owedBalance({ wallet }: Account): NanoUsd {
   return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
 }
 
 /**
- * The first denial of a meter in a period, with the account that remembers it. A denial for which no meter is the reason is
- * the first of its code. `null` where there was one before.
+ * The first denial of a meter in a period, with the account that remembers it. For a denial without a meter, the first
+ * with its code. `null` if there was one before.
  */
 export function firstDenial(
   account: Account,
@@ -180,8 +182,8 @@ export function firstDenial(
 }
 
 /**
- * The first call of a model, reason and day that ended without a price, with the account that remembers it; `null` if
- * there was one before, if something other than the price is missing, or if no model ran or was reported.
+ * The first call of a model, reason and day that ended without a price, with the account that remembers it. `null` if
+ * there was one before, if more than the price is missing, or if no model ran or was reported.
  */
 export function firstUnpriced(
   account: Account,
