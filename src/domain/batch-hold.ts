@@ -54,7 +54,7 @@ interface HeldLines extends Lines {
 /** The hold of a batch for its lines that are not recorded yet. Plain JSON. */
 export interface BatchHold {
   tiers: Partial<Record<Tier, HeldLines>>;
-  /** The searches that the lines can make. Which lines made one is known only from their answers. */
+  /** The searches that the lines can make. Only the answers show the lines that made one. */
   searches: number;
   markupPercent: number;
   /** The plan reserves output tokens. */
