@@ -1,5 +1,5 @@
 /**
- * An event as a message for Slack's incoming webhooks: a sentence, and a link to the console where there is one.
+ * An event as a message for Slack's incoming webhooks: a sentence, and a link to the console if there is one.
  */
 
 import type { EventType } from '../contract/events.ts';
@@ -10,7 +10,7 @@ const TEXT_LENGTH_MAX = 2_000;
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What each type says. One of another version, without a sentence, is told with its data. */
+/** The sentence of each type. An event of another version, without a sentence, is shown with its data. */
 const SENTENCES: Readonly<Record<EventType | typeof TEST_EVENT_TYPE, (data: Data) => string>> = {
   'customer.created': (d) => `${d.customerId} is a new customer on the plan ${d.planId}.`,
   'customer.plan_changed': (d) => `${d.customerId} moved from the plan ${d.previousPlanId} to ${d.planId}.`,
@@ -64,7 +64,7 @@ export function slackMessage(type: string, data: Data, consoleUrl: string | null
   return JSON.stringify({ text: text + link });
 }
 
-/** Slack reads these three characters as its own. */
+/** Escapes the three characters that Slack reads as its own. */
 function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
