@@ -8,10 +8,10 @@ export function toBase64Url(bytes: Uint8Array): string {
     .replaceAll('=', '');
 }
 
-/** Bytes that are made a text in one step: more would exhaust the stack. */
+/** The bytes that are converted in one step: more would exhaust the stack. */
 const STEP_BYTES = 0x8000;
 
-/** Base64 as usual, of bytes of any length. */
+/** Standard base64, for bytes of any length. */
 export function toBase64(bytes: Uint8Array): string {
   let characters = '';
   for (let at = 0; at < bytes.length; at += STEP_BYTES)
@@ -23,7 +23,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/** `null` where the text is not base64url. */
+/** `null` if the text is not base64url. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
   return fromBase64(text.replaceAll('-', '+').replaceAll('_', '/'));
