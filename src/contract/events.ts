@@ -1,21 +1,20 @@
 /**
- * The events that an organization is told of: their types and their list. What operators did is the event
- * log, in `operator.ts`. The events of a customer's object are found by `domain/customer-events.ts`, the others by the
- * organization's watch.
+ * The events of an organization: their types and their list. Operators' actions are in the event log, in `operator.ts`.
+ * `domain/customer-events.ts` finds the events of a customer's object, the organization's watch finds the others.
  */
 import { z } from 'zod';
 import { DATA } from './event-data.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
-/** Days for which events are kept. */
+/** The number of days for which events are kept. */
 export const EVENT_RETENTION_DAYS = 90;
 
 export type EventType = keyof typeof DATA;
 
 export const EVENT_TYPES = Object.keys(DATA) as [EventType, ...EventType[]];
 
-/** What each type tells. */
+/** The meaning of each type. */
 export const EVENT_MEANINGS: Record<EventType, string> = {
   'customer.created': 'A customer was created',
   'customer.plan_changed': 'The subscription moved to another plan, or to another version of its plan',
