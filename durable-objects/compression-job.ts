@@ -1,10 +1,9 @@
 /**
- * class CompressionJob: one object per job that estimates what a compression profile would have saved on stored
- * samples.
+ * class CompressionJob: one object per job that estimates the savings of a compression profile on stored samples.
  *
  * It walks the samples in D1 from the oldest to the newest, as many per alarm as fit into memory at once, and stores
- * its place with its totals, so that a restart continues there. Profile, period and own prices are fixed at the start.
- * Only counts and a sample's id are stored here, no text.
+ * its position with its totals, so that a restart continues there. Profile, period and own prices are fixed at the
+ * start. Only counts and a sample's id are stored here, no text.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -30,27 +29,27 @@ interface State extends EstimateCommand, JobState {
   done: number;
   unreadable: number;
   totals: Totals;
-  /** The sample that became shorter by most. Absent where an earlier version began the job. */
+  /** The sample that became shorter by most. Absent if an earlier version began the job. */
   example?: { sampleId: string; savedTokens: number } | null;
   /** The last sample that was looked at; `null` before the first. */
   after: SamplePlace | null;
 }
 
-/** Samples of one alarm. The bytes of their payloads are bounded where they are read. */
+/** The most samples of one alarm. Their readers bound the bytes of their payloads. */
 const SAMPLES_PER_STEP = 50;
-/** A sample whose payload has more characters is no example: nobody reads it. */
+/** A longer payload, in characters, is not an example: nobody reads it. */
 const EXAMPLE_LENGTH_MAX = 6_000;
-/** Before the number of a part. */
+/** The prefix of a part's number. */
 const PRICES_PREFIX = 'prices';
-/** Prices of one stored value: names of models may be long. */
+/** The number of prices in one stored value: names of models may be long. */
 const PRICES_PER_PART = 200;
 
 export class CompressionJob extends DurableObject<Env> implements CompressionJobRpc {
   readonly #job = new StoredJob<State>(this.ctx.storage);
 
   /**
-   * Begins the job, which has `total` samples to look at; one that began before continues. `null` where another job
-   * has the id.
+   * Begins the job, which has `total` samples to look at; a job that began before continues. `null` if another job has
+   * the id.
    */
   async start(
     job: EstimateCommand,
@@ -77,7 +76,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     return this.#job.wake((state) => this.#step(state));
   }
 
-  /** As many samples as fit into memory, or the end. */
+  /** Looks at as many samples as fit into memory, or ends the job. */
   async #step(state: State): Promise<void> {
     const { organizationId, jobId, filter, after } = state;
     const nowMs = Date.now();
@@ -112,7 +111,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
     return new Map([...parts.values()].flatMap((part) => [...part]));
   }
 
-  /** One sample. One that cannot be compressed is counted, and the job continues. */
+  /** Looks at one sample. If it cannot be compressed, it is counted, and the job continues. */
   async #look(
     state: State,
     { sampleId, provider, model }: SampleRow,

@@ -1,8 +1,8 @@
 /**
- * class CustomerBatches: one object per customer that sends batches: the list of the customer's requests for batches, for
- * an erasure.
+ * class CustomerBatches: one object per customer that sends batches: the list of the customer's requests for batches,
+ * for an erasure.
  *
- * A request is listed from before anything of the customer is held for it until its object is erased.
+ * A request is listed before anything of the customer is held for it, and until its object is erased.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -11,9 +11,9 @@ import type { Env } from '../src/env.ts';
 import { ask, batchByRequest } from '../src/objects/addresses.ts';
 import type { CustomerBatchesRpc } from '../src/objects/rpc.ts';
 
-/** Before the name of a request. */
+/** The prefix of a request's name. */
 const REQUEST_PREFIX = 'request:';
-/** Requests that one erasure reaches; it is sent again for more. */
+/** The most requests that one erasure reaches; it is sent again for more. */
 const ERASE_MAX = 100;
 
 export class CustomerBatches extends DurableObject<Env> implements CustomerBatchesRpc {
@@ -21,12 +21,12 @@ export class CustomerBatches extends DurableObject<Env> implements CustomerBatch
     await this.ctx.storage.put(REQUEST_PREFIX + requestName, true);
   }
 
-  /** The request's object is gone. */
+  /** Called when the request's object is gone. */
   async forget(requestName: string): Promise<void> {
     await this.#remove([REQUEST_PREFIX + requestName]);
   }
 
-  /** Erases the objects of a bounded number of requests. Answers how many, and whether there may be more. */
+  /** Erases the objects of a bounded number of requests. Returns the number, and whether more may exist. */
   async erase(organizationId: OrganizationId): Promise<{ erased: number; more: boolean }> {
     const keys = await this.#keys(ERASE_MAX);
     const names = keys.map((key) => key.slice(REQUEST_PREFIX.length));
@@ -37,12 +37,14 @@ export class CustomerBatches extends DurableObject<Env> implements CustomerBatch
     return { erased: names.length, more: names.length === ERASE_MAX };
   }
 
-  /** Objects from before the customer's own object held what batches hold still have an alarm, and that entry. */
+  /**
+   * Older objects, from before the customer's own object had the holds of batches, still have an alarm and that entry.
+   */
   override async alarm(): Promise<void> {
     await this.#remove(['holds']);
   }
 
-  /** Leaves nothing behind where the customer has no batches. */
+  /** Leaves nothing behind if the customer has no batches. */
   async #remove(keys: string[]): Promise<void> {
     const { storage } = this.ctx;
     await storage.delete(keys);

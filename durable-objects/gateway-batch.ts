@@ -1,10 +1,10 @@
 /**
  * class GatewayBatch: one object per request for a batch, which begins the batch at the vendor once and meters its
- * lines (src/gateway/batches/metering.ts) once. The customer's object holds what the batch may come to.
+ * lines (src/gateway/batches/metering.ts) once. The customer's object holds the most that the batch may cost.
  *
- * The request is stored before the vendor is asked, so that the alarm can find the batch by its name whatever is lost
- * on the way. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. What
- * was erased meanwhile is not written again.
+ * The request is stored before the vendor is asked, so that the alarm can find the batch by its name even if an answer
+ * is lost. The alarm then polls the vendor, with a pause that grows up to a bound, until the batch is finished. Erased
+ * data is not written again.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -35,11 +35,11 @@ import { put } from './stored-value.ts';
 interface Asked {
   command: BatchCommand;
   input: BatchInput;
-  /** When the vendor was asked; `null` while it was not, or has refused. */
+  /** The time at which the vendor was asked; `null` before that, or if it has refused. */
   askedAtMs: number | null;
-  /** Since when the vendor's list of batches has not shown this one; `null` where it was not seen missing. */
+  /** The time since which the vendor's list of batches has not shown this one; `null` if it was not missing. */
   absentSinceMs: number | null;
-  /** Searches for the batch at the vendor. */
+  /** The number of searches for the batch at the vendor. */
   rounds: number;
   /** `null` while it is not known whether the vendor has begun. */
   answer: BatchAnswer | null;
@@ -53,20 +53,23 @@ interface State {
   /** Polls of the vendor since the last progress, failed ones included. */
   rounds: number;
   lastError: string | null;
-  /** Since when the batch is finished, and the vendor cannot show lines that ran. Absent where it was not seen so. */
+  /**
+   * The time since which the batch is finished but the vendor cannot show lines that ran. Absent if that did not
+   * happen.
+   */
   unreadSinceMs?: number;
   finishedAtMs: number | null;
 }
 
 const ASKED_KEY = 'asked';
 const STATE_KEY = 'state';
-/** What each line asks for (`LineAsks`). Batches that began before it was kept have none. */
+/** The asks of each line (`LineAsks`). Older batches have none. */
 const LINE_ASKS_KEY = 'line-asks';
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * MINUTE_MS;
-/** A batch that the vendor's list has not shown for so long was never begun. */
+/** A batch that the vendor's list has not shown for this long was never begun. */
 const DOUBT_MS_MAX = 60_000;
-/** Answers that the vendor has not shown for so long after the batch was finished are gone. */
+/** Answers that the vendor has not shown for this long after the batch was finished are gone. */
 const UNREAD_MS_MAX = 60 * MINUTE_MS;
 /** The vendor stores the files for 30 days. */
 const WATCH_MS_MAX = 30 * DAY_MS;
@@ -74,10 +77,10 @@ const WATCH_MS_MAX = 30 * DAY_MS;
 const RETENTION_MS = 30 * DAY_MS;
 
 export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc {
-  /** The fingerprint of the request that is being carried out; empty while the alarm looks for its batch. */
+  /** The fingerprint of the request that is being carried out; empty while the alarm searches for its batch. */
   #creating: string | null = null;
 
-  /** Begins the batch; or repeats the answer where it has begun. Never asks the vendor for a second one. */
+  /** Begins the batch, or repeats the answer if it has begun. Never asks the vendor for a second one. */
   async create(command: BatchCommand): Promise<BatchAnswer> {
     const { fingerprint, keyed } = command;
     if (this.#creating !== null)
@@ -98,13 +101,13 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     }
   }
 
-  /** The batch is said to be finished: polls the vendor now. */
+  /** Polls the vendor now, because the batch is reported to be finished. */
   async pollNow(): Promise<void> {
     const state = await this.ctx.storage.get<State>(STATE_KEY);
     if (state && state.finishedAtMs === null) await this.ctx.storage.setAlarm(Date.now());
   }
 
-  /** Erases what is known of the request. The vendor's batch goes on, and nobody meters it. */
+  /** Erases the data of the request. The vendor's batch continues, and nobody meters it. */
   async erase(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -125,7 +128,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const { input, asks } = read;
     const { requestName } = command;
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
-    // Before anything is held, so that the alarm releases the hold of a request that dies here.
+    // Done before anything is held, so that the alarm releases the hold of a request that dies here.
     await this.ctx.storage.transaction(async (transaction) => {
       await put(transaction, ASKED_KEY, toAsk);
       await put(transaction, LINE_ASKS_KEY, asks);
@@ -166,7 +169,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     return found === 'never_begun' ? this.#begin(command) : inFlight(command.keyed);
   }
 
-  /** Looks for a batch whose vendor's answer was lost, where no retry has come yet. */
+  /** Searches for a batch whose vendor's answer was lost, if no retry has come yet. */
   async #lookAgain(): Promise<void> {
     // The request is still being carried out.
     if (this.#creating !== null) return this.ctx.storage.setAlarm(Date.now() + PAUSE_MS);
@@ -201,14 +204,14 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
       return found;
     }
     if (found === 'absent' && absentSinceMs !== null && nowMs - absentSinceMs > DOUBT_MS_MAX) return 'never_begun';
-    // The vendor has deleted its files by then: there is nothing left to meter.
+    // The vendor has deleted its files by then: nothing is left to meter.
     if (nowMs - (askedAtMs ?? nowMs) > WATCH_MS_MAX) return 'never_begun';
     const sinceMs = found === 'absent' ? (absentSinceMs ?? nowMs) : null;
     await this.#saveAsked({ ...asked, absentSinceMs: sinceMs, rounds: rounds + 1 });
     return 'in_doubt';
   }
 
-  /** The vendor has the batch: it is watched from now on, and retries get its answer. */
+  /** Records that the vendor has the batch: it is watched from now on, and retries get its answer. */
   async #begun(asked: Asked, { batchId, answer }: { batchId: string; answer: BatchAnswer }): Promise<void> {
     const { command, input } = asked;
     const { organizationId, begin } = command;
@@ -224,9 +227,9 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     });
   }
 
-  /** There is no batch: the key is free again, and the hold is released. */
+  /** Records that the batch does not exist: the key is free again, and the hold is released. */
   async #forget(asked: Asked): Promise<void> {
-    // The alarm tries again where the customer's object cannot be reached.
+    // The alarm tries again if the customer's object cannot be reached.
     await this.#saveAsked({ ...asked, askedAtMs: null });
     try {
       await this.#eraseEverywhere(asked.command);
@@ -250,7 +253,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     }
   }
 
-  /** Polls the vendor, and meters what it answers. Only this writes the progress. */
+  /** Polls the vendor, and meters the answered lines. Only this writes the progress. */
   async #step({ batch, progress, unreadSinceMs }: State): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     if (!asked) return;
@@ -277,7 +280,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     }
   }
 
-  /** The batch is over. `unread`: lines that ran, at most so many, and whose answers cannot be had. */
+  /** Ends the batch. `unread`: the number of lines, at most, that ran but whose answers cannot be read. */
   async #finish(batch: State['batch'], unread: number, nowMs: number): Promise<void> {
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     if (asked) {
@@ -288,7 +291,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     await this.#change(batch, () => ({ finishedAtMs: nowMs }), nowMs + RETENTION_MS);
   }
 
-  /** Erases what is known of the request, here and with the customer. */
+  /** Erases the data of the request, here and at the customer. */
   async #eraseEverywhere(command: BatchCommand): Promise<void> {
     await endBatch(this.env, command, null);
     await ask(this.#batchesOf(command), (batches) => batches.forget(command.requestName));
@@ -311,8 +314,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   }
 
   /**
-   * Changes some fields of the stored state, and no others. `false` where it was erased meanwhile: nothing is stored
-   * then.
+   * Changes some fields of the stored state, and no others. `false` if it was erased meanwhile: then nothing is stored.
    */
   #change(
     { batchId }: State['batch'],
@@ -328,7 +330,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     });
   }
 
-  /** Replaces the stored request. `false` where it was erased meanwhile: nothing is stored then. */
+  /** Replaces the stored request. `false` if it was erased meanwhile: then nothing is stored. */
   #saveAsked(asked: Asked): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
       if (!(await transaction.get(ASKED_KEY))) return false;

@@ -2,15 +2,15 @@
  * class GroupCommit: commands that arrive before the next turn of the event loop share one transaction, because a
  * commit costs more than most commands do.
  *
- * A command that finds the object idle runs at once, by itself, unless the object gathers commands for some time that
- * nobody waits for. A command that throws undoes no other: each command of
- * its group then runs again by itself. No answer leaves the object before its commit is durable.
+ * A command that finds the object idle runs at once, by itself, unless the object gathers commands for some time
+ * because no caller waits for them. A command that throws undoes no other: each command of its group then runs again by
+ * itself. No answer leaves the object before its commit is durable.
  */
 
-/** Commands of one transaction. */
+/** The most commands of one transaction. */
 const GROUP_MAX = 100;
 
-/** Runs commands as one transaction: where one of them throws, none has done anything. */
+/** Runs commands as one transaction: if one of them throws, none takes effect. */
 export type InOneTransaction = <Results>(commands: () => Results) => Results;
 
 interface Waiting {
@@ -27,15 +27,15 @@ export class GroupCommit {
   #isGathering = false;
 
   /**
-   * Without `inOneTransaction`, the commands of a group run by themselves in one turn, and share its commit alone. With
-   * `gatherMs`, the first command of a group waits for others too.
+   * Without `inOneTransaction`, the commands of a group run by themselves in one turn, and share only its commit. With
+   * `gatherMs`, the first command of a group also waits for others.
    */
   constructor({ inOneTransaction, gatherMs = 0 }: { inOneTransaction?: InOneTransaction; gatherMs?: number } = {}) {
     this.#inOneTransaction = inOneTransaction;
     this.#gatherMs = gatherMs;
   }
 
-  /** Rejects with what the command throws. It may run twice; the first run was then undone. */
+  /** Rejects with the command's error. The command may run twice; the first run was then undone. */
   run<Result>(command: () => Result): Result | Promise<Result> {
     if (!this.#isGathering) {
       this.#gather();
@@ -64,7 +64,7 @@ export class GroupCommit {
     try {
       if (group.length > 1) results = this.#inOneTransaction?.(() => group.map(({ command }) => command()));
     } catch {
-      // Whichever of them failed, none has done anything: each runs by itself below.
+      // The failed transaction had no effect: each command runs by itself below.
     }
     for (const [index, { command, resolve, reject }] of group.entries()) {
       try {

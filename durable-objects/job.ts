@@ -1,13 +1,14 @@
 /**
- * class StoredJob: the life of a job in its object's storage. It works in steps, one per alarm, until it has finished; a step
- * that fails is counted and made again; what a step stored stands after a restart; a finished job can be read for thirty days.
+ * class StoredJob: the life of a job in its object's storage. It works in steps, one per alarm, until it has finished.
+ * A failed step is counted and repeated; the stored result of a step survives a restart; a finished job can be read for
+ * thirty days.
  */
 import type { OrganizationId } from '../src/domain/ids.ts';
 import { errorText } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { put } from './stored-value.ts';
 
-/** What every job stores. */
+/** The state that every job stores. */
 export interface JobState {
   jobId: string;
   organizationId: OrganizationId;
@@ -33,7 +34,7 @@ export class StoredJob<State extends JobState> {
     return (await this.#storage.get<State>(KEY)) ?? null;
   }
 
-  /** As the organization may see it: `null` where the job is another's. */
+  /** The state for the organization: `null` if the job is another's. */
   async stateFor(organizationId: OrganizationId): Promise<State | null> {
     const state = await this.state();
     return state?.organizationId === organizationId ? state : null;
@@ -51,7 +52,7 @@ export class StoredJob<State extends JobState> {
     return this.save({ ...state, finishedAtMs: nowMs }, nowMs + RETENTION_MS);
   }
 
-  /** To be called by the alarm: one step of a job that has not finished. The step saves the state, or finishes the job. */
+  /** Called by the alarm: one step of a job that has not finished. The step saves the state, or finishes the job. */
   async wake(step: (state: State) => Promise<void>): Promise<void> {
     const state = await this.state();
     if (!state) return;
@@ -73,12 +74,12 @@ export class StoredJob<State extends JobState> {
   }
 }
 
-/** What a job has of the state of all of them at its start. */
+/** The common part of a job's state at its start. */
 export function newJob(startedAtMs: number): Omit<JobState, 'jobId' | 'organizationId'> {
   return { failures: 0, lastError: null, startedAtMs, finishedAtMs: null };
 }
 
-/** What the answers about all jobs have. */
+/** The common part of the answers about jobs. */
 export function presentJob({ jobId, failures, lastError, startedAtMs, finishedAtMs }: JobState) {
   return {
     jobId,

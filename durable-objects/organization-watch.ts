@@ -1,9 +1,9 @@
 /**
- * class OrganizationWatch: one object per organization. It finds what no single customer's transaction does, and tells the
- * organization of it (src/events/watch).
+ * class OrganizationWatch: one object per organization. It finds events that no single customer's transaction finds,
+ * and reports them to the organization (src/events/watch).
  *
- * It looks every hour while the organization had calls in the last 30 days, and otherwise when it is woken. What it found
- * waits here until D1 has it.
+ * It looks every hour while the organization had calls in the last 30 days, and otherwise when it is woken. Its events
+ * wait here until D1 has them.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -16,17 +16,17 @@ import { log } from '../src/platform/log.ts';
 import { MINUTE_MS, SECOND_MS } from '../src/platform/time.ts';
 import { StoredWatch } from './organization-watch/store.ts';
 
-/** Changes that come at the same time are looked at together. */
+/** Changes that come at the same time are handled together. */
 const GATHER_MS = SECOND_MS;
-/** After a run that failed in a way nobody foresaw. */
+/** The wait after a run that failed for an unexpected reason. */
 const RETRY_MS = 10 * MINUTE_MS;
 
 export class OrganizationWatch extends DurableObject<Env> implements OrganizationWatchRpc {
   readonly #store = new StoredWatch(this.ctx.storage);
-  /** The run that is under way: what it sends may be of a customer who is erased meanwhile. */
+  /** The current run: an event that it sends may concern a customer who is erased meanwhile. */
   #running: Promise<void> | null = null;
 
-  /** Looks soon where no run is to come; also where one is to come, if there `isNews`. */
+  /** Looks soon if no run is planned; also if one is planned but there `isNews`. */
   async wake(organizationId: OrganizationId, isNews: boolean): Promise<void> {
     this.#store.watch(organizationId);
     const { storage } = this.ctx;
@@ -57,7 +57,7 @@ export class OrganizationWatch extends DurableObject<Env> implements Organizatio
     } catch (error) {
       log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
     }
-    // A wake that came meanwhile has set an earlier one.
+    // A wake in the meantime has set an earlier one.
     const alarmMs = await this.ctx.storage.getAlarm();
     if (nextMs !== null && (alarmMs === null || nextMs < alarmMs)) await this.ctx.storage.setAlarm(nextMs);
   }

@@ -1,9 +1,9 @@
 /**
  * class PlanMigration: one object per job that moves every subscription of a plan to its newest version.
  *
- * It walks through the customers in D1 in the order of their ids, a batch per alarm, and stores its place, so that it
- * continues after a restart. A customer whose object fails does not block the others. Customers that a walk missed
- * (their row was not in D1 yet, or they failed) are found by the next walk; the job is done when a walk finds none.
+ * It walks through the customers in D1 in the order of their ids, a batch per alarm, and stores its position, so that
+ * it continues after a restart. A customer whose object fails does not block the others. The next walk finds customers
+ * that a walk missed (their row was not in D1 yet, or they failed); the job is done when a walk finds none.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -53,7 +53,7 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
     return this.#job.wake((state) => this.#step(state));
   }
 
-  /** One batch, or the end of a walk. */
+  /** Makes one batch, or ends a walk. */
   async #step(state: State): Promise<void> {
     const customerIds = await findOlderSubscriptions(this.env, state, state.after, CUSTOMERS_PER_BATCH);
     const nowMs = Date.now();

@@ -1,9 +1,9 @@
 /**
- * class Repricing: one object per job that gives calls without a price the one that was in force when they ended.
+ * class Repricing: one object per job that gives each call without a price the price that was in force when it ended.
  *
- * It walks through such calls in D1, a batch per alarm, and stores its place with its totals, so that it continues after a
- * restart. The customers' objects reprice. Which calls a batch has is stored before they are repriced, because D1 would not
- * find them again: a batch that is repeated after a failure counts the same and changes nothing.
+ * It walks through such calls in D1, a batch per alarm, and stores its position with its totals, so that it continues
+ * after a restart. The customers' objects reprice. The calls of a batch are stored before they are repriced, because D1
+ * would not find them again: a batch that is repeated after a failure counts the same and changes nothing.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -31,7 +31,7 @@ import type { RepricingRpc } from '../src/objects/rpc.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
 interface State extends RepricingCommand, JobState {
-  /** The names under which the calls report the model; `null`: of all models. */
+  /** The names under which the calls report the model; `null` means all models. */
   names: string[] | null;
   total: number;
   done: number;
@@ -50,7 +50,7 @@ interface Place {
 }
 
 const CALLS_PER_BATCH = 100;
-/** What the record of a call says of it. */
+/** The reason in the record of a call. */
 const REASON = 'its price became known';
 
 export class Repricing extends DurableObject<Env> implements RepricingRpc {
@@ -75,7 +75,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     return this.#job.wake((state) => this.#step(state));
   }
 
-  /** The names that mean the model, of those that the calls report. */
+  /** The names that mean the model, among those that the calls report. */
   async #namesOf(command: RepricingCommand): Promise<string[] | null> {
     const { modelKey } = command;
     if (modelKey === null) return null;
@@ -85,7 +85,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     return (await unpricedModels(this.env, { ...command, names: null })).filter((name) => keyOf(name) === wanted);
   }
 
-  /** One batch, or the end. */
+  /** Makes one batch, or ends the job. */
   async #step(state: State): Promise<void> {
     const calls = state.batch
       ? await findOldCalls(this.env, state.organizationId, state.batch.callIds)
@@ -107,7 +107,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     );
   }
 
-  /** How many of the calls have a price by the job then, or would have, and how much more they cost. */
+  /** The number of the calls that get a price from the job, or would get one, and the additional cost. */
   async #reprice(state: State, calls: Call[]): Promise<{ repriced: number; differenceNanoUsd: bigint }> {
     const { organizationId, jobId, by } = state;
     const organization = await loadOrganization(this.env, organizationId);

@@ -1,14 +1,15 @@
 /**
- * What fits an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its limits
- * of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is written.
+ * The size limits of an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its
+ * limits of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is
+ * written.
  *
- * What a caller could make larger is refused or shortened where it is parsed. A value that arrives here and does not
- * fit is a bug.
+ * Parsing refuses or shortens values that a caller could make larger. A value that arrives here and does not fit is a
+ * bug.
  */
 
-/** With room for the key, the other columns of the row, and what the storage adds. */
+/** Leaves room for the key, the other columns of the row, and the storage's own additions. */
 const STORED_BYTES_MAX = 1_950_000;
-/** Of a character, in whatever way it is stored. */
+/** The most bytes of a character in any stored form. */
 const CHARACTER_BYTES = 3;
 
 /** Whether the values fit into one row, or one stored value. */
@@ -17,12 +18,12 @@ export function fitsStorage(...values: readonly unknown[]): boolean {
   return length * CHARACTER_BYTES <= STORED_BYTES_MAX;
 }
 
-/** To be called before a row with these values is written. */
+/** Call this before a row with these values is written. */
 export function assertFits(name: string, ...values: readonly unknown[]): void {
   if (!fitsStorage(...values)) throw new Error(`${name} is larger than an object can store`);
 }
 
-/** To be called before a row with this text alone is written: SQLite keeps it as UTF-8. */
+/** Call this before a row with only this text is written: SQLite stores it as UTF-8. */
 export function assertTextFits(name: string, text: string): void {
   if (!fitsStorage(text) && utf8Bytes(text) > STORED_BYTES_MAX)
     throw new Error(`${name} is larger than an object can store`);

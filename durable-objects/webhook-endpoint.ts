@@ -1,8 +1,8 @@
 /**
  * class WebhookEndpoint: one object per webhook, which sends the organization's events to its endpoint.
  *
- * Whoever records events wakes it, and its alarm does the rest: it reads what is new in D1 after its place, and sends it
- * until it is delivered or given up (webhook-endpoint/run.ts). A slow endpoint delays nobody else's.
+ * A recorder of events wakes it, and its alarm does the rest: it reads the new events in D1 after its position, and
+ * sends each until it is delivered or given up (webhook-endpoint/run.ts). A slow endpoint delays no other.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -22,9 +22,9 @@ import { DAY_MS } from '../src/platform/time.ts';
 import { run, Signal } from './webhook-endpoint/run.ts';
 import { EndpointStore } from './webhook-endpoint/store.ts';
 
-/** After a run that D1 or the configuration kept from its work. */
+/** The wait after a run that D1 or the configuration prevented. */
 const RETRY_MS = 10_000;
-/** While there are rows: deliveries that are past their time go, and a webhook that is gone is noticed. */
+/** The interval while there are rows: deliveries past their time are removed, and a deleted webhook is noticed. */
 const HOUSEKEEPING_MS = DAY_MS;
 
 export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpointRpc {
@@ -41,7 +41,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
 
   wake(webhook: WebhookKey): void {
     this.#store.know(webhook);
-    // A run that is under way reads on. The alarm is for an object that is killed before it did.
+    // The current run reads on. The alarm is for an object that is killed before that.
     this.#wakeBy(Date.now());
     this.#news.set();
   }
@@ -84,7 +84,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
       known?.type === TEST_EVENT_TYPE
         ? { ...known, ...testMessage(webhook) }
         : await findRecordedEvent(this.env, webhook.organizationId, eventId);
-    // It may be of a customer who was erased while it was read.
+    // It may concern a customer who was erased while it was read.
     if (!event || store.erasures !== erasures) return 'unknown';
     if (!getsType(row, event.type)) return 'unwanted';
     store.know(webhook);
@@ -127,14 +127,14 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     return this.#opened;
   }
 
-  /** The alarm and what was written in the same turn become durable together. */
+  /** The alarm and the rows of the same turn become durable together. */
   #wakeBy(atMs: number): void {
     if (this.#alarmMs !== null && this.#alarmMs <= atMs) return;
     this.#alarmMs = atMs;
     void this.ctx.storage.setAlarm(atMs);
   }
 
-  /** The webhook is gone: nothing of it stays. */
+  /** The webhook is gone: none of its data stays. */
   async #forget(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
@@ -143,7 +143,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
   }
 }
 
-/** A test has nothing but the webhook to tell of, so it can be made again. */
+/** A test only concerns the webhook, so it can be made again. */
 function testMessage({ webhookId }: WebhookKey): { type: string; data: string } {
   return { type: TEST_EVENT_TYPE, data: JSON.stringify({ webhookId }) };
 }

@@ -26,7 +26,7 @@ import { mountEmbed } from './site/routes/embed.ts';
 import { errorsForBrowsers, mountHome, withoutSlashAtEnd } from './site/routes/home.ts';
 import { mountModels } from './site/routes/models.ts';
 
-/** Clients of model vendors ask below this. */
+/** Clients of vendors send their requests below this. */
 const GATEWAY_PATH = /^\/v1(?:beta)?(?:\/|$)/;
 
 export function createApp(): Hono<AppEnv> {
@@ -35,8 +35,8 @@ export function createApp(): Hono<AppEnv> {
   app.use(withoutSlashAtEnd);
   app.use(errorsForBrowsers);
   mountHome(app);
-  // Before the request context: the answers of the lookup and the public pages have no correlation id, and may be
-  // cached.
+  // Mounted before the request context: the answers of the lookup and the public pages have no correlation id, and may
+  // be cached.
   app.route(LOOKUP_PATH, modelLookup());
   mountDocs(app);
   mountModels(app);
@@ -60,7 +60,9 @@ export function createApp(): Hono<AppEnv> {
   return app;
 }
 
-/** The path of a request; below `/v1/`, a slash at its end means nothing. In the lookup it would end a model's name. */
+/**
+ * The path of a request; below `/v1/`, a slash at its end has no meaning. In the lookup it would end a model's name.
+ */
 function pathOf(request: Request): string {
   const path = getPath(request);
   const isLoose = GATEWAY_PATH.test(path) && !path.startsWith(LOOKUP_PATH);

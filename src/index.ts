@@ -25,7 +25,7 @@ export { Projector } from '../durable-objects/projector.ts';
 export { Repricing } from '../durable-objects/repricing.ts';
 export { WebhookEndpoint } from '../durable-objects/webhook-endpoint.ts';
 
-/** As in wrangler.toml. */
+/** The same as in wrangler.toml. */
 const IMPORT_CRON = '47 3 * * *';
 
 const app = createApp();
@@ -66,7 +66,7 @@ async function runImport(env: Env, nowMs: number, defer: (work: Promise<unknown>
 async function keepHouse(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
   const { catalog } = await currentCatalog(env, defer);
   await recordPriceSnapshots(env, await priceSnapshots(catalog), nowMs);
-  // Only what the archive has is deleted.
+  // Deletes only rows that the archive has.
   await runArchive(env, nowMs).finally(() => deleteExpired(env, nowMs));
   return { ok: true, message: null };
 }

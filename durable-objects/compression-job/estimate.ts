@@ -1,7 +1,7 @@
 /**
- * What a profile would have saved on stored samples: one sample at a time, added up. Pure.
+ * The savings that a profile would have had on stored samples: one sample at a time, added up. Pure.
  *
- * Savings are the compressors' own estimates. The cost avoided is that of each technique's tokens at the input rate of
+ * Savings are the compressors' own estimates. The avoided cost is that of each technique's tokens at the input rate of
  * the sample's model, rounded per sample and technique, so that the techniques sum to the total.
  */
 import { messagesOf } from '../../src/compression/conversation.ts';
@@ -13,7 +13,10 @@ import type { NanoUsd } from '../../src/domain/money.ts';
 
 export interface TechniqueTotals {
   samples: number;
-  /** Tokens of the texts that it changed, before it. Absent in an estimate that an earlier version began. */
+  /**
+   * The tokens, before the technique, of the texts that it changed. Absent in an estimate that an earlier version
+   * began.
+   */
   originalTokens?: number;
   savedTokens: number;
   costAvoidedNanoUsd: NanoUsd;
@@ -35,7 +38,7 @@ export const NO_TOTALS: Totals = {
   byTechnique: {},
 };
 
-/** The totals with one more sample. `inputRate` is nano-USD per million tokens, `null` where it is not known. */
+/** The totals with one more sample. `inputRate` is nano-USD per million tokens, `null` if it is not known. */
 export function addSample(
   totals: Totals,
   input: unknown,

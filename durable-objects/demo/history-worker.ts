@@ -31,7 +31,7 @@ export { PlanMigration } from '../plan-migration.ts';
 export { Repricing } from '../repricing.ts';
 export { WebhookEndpoint } from '../webhook-endpoint.ts';
 
-/** How long D1 may take for what was written last. */
+/** The most rounds in which D1 may receive the last rows. */
 const DELIVERY_ROUNDS_MAX = 600;
 const DELIVERY_ROUND_MS = 100;
 const PLAN_IDS = ['free', 'pro', 'scale'];
@@ -81,7 +81,7 @@ export class Customer extends DurableObject<Env> {
     return calls;
   }
 
-  /** No alarm in the past: the history does that work itself. */
+  /** Sets no alarm in the past: the history does that work itself. */
   override async alarm(): Promise<void> {
     this.#store.alarmFired(Date.now());
     if (!this.#telling) this.#rearm();
@@ -111,7 +111,7 @@ export default {
     const organizationId = asOrganizationId(new URL(request.url).pathname.slice(1));
     const untilMs = Date.now();
     const surroundings = await surroundingsOf(env, organizationId);
-    // Together, so that a projector stores the pages of several customers at a time.
+    // They run together, so that a projector stores the pages of several customers at a time.
     const counts = await Promise.all(
       DEMO_CUSTOMERS.map(async (customer) => [
         customer.customerId,
@@ -120,13 +120,13 @@ export default {
     );
     const written = Object.fromEntries(counts.filter(([, calls]) => calls !== null));
     await delivered(env);
-    // Days that a service would have archived meanwhile.
+    // Archives the days that a service would have archived meanwhile.
     await runArchive(env, untilMs);
     return Response.json(written);
   },
 } satisfies ExportedHandler<Env>;
 
-/** Waits until D1 has what was written. */
+/** Waits until D1 has the written rows. */
 async function delivered(env: Env): Promise<void> {
   for (let round = 0; round < DELIVERY_ROUNDS_MAX; round += 1) {
     if ((await projectorState(env, databaseNames(env))).waiting.changes === 0) return;
@@ -144,7 +144,7 @@ async function surroundingsOf(env: Env, organizationId: OrganizationId): Promise
   return { organizationId, plans, models: organization.models, catalog };
 }
 
-/** The number of calls written; `null` where the history exists, or the customer is not a demo customer. */
+/** The number of written calls; `null` if the history exists, or the customer is not a demo customer. */
 async function tellOnce(
   env: Env,
   surroundings: Surroundings,

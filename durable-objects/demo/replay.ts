@@ -141,9 +141,7 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
   must(answer);
 }
 
-/**
- * Ends a call as an application would: with the model of the allowed tier, and not at all where the call was denied.
- */
+/** Ends a call as an application would: with the model of the allowed tier, and not at all if the call was denied. */
 async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
   const { store, organizationId, catalog, models } = stage;
   const begun = store.derivedCall(call.hash, call.hash).call?.call;
@@ -175,7 +173,7 @@ async function end(stage: Stage, call: BegunCall, atMs: number): Promise<void> {
   must(answer);
 }
 
-/** The first model of the standard tier: what a downgraded call runs on. */
+/** The first model of the standard tier, on which a downgraded call runs. */
 function fallback(models: TierModels | null): { provider: string; model: string } {
   const model = models?.standard[0];
   if (model === undefined) throw new Error('the demo organization has models of the standard tier');

@@ -1,6 +1,6 @@
 /**
- * The storage of an organization's watch: events that wait for D1, what is remembered of those that were told, and the
- * customers of the day that are still to be looked at.
+ * The storage of an organization's watch: events that wait for D1, remembered facts about reported ones, and the day's
+ * customers that are still to be looked at.
  */
 
 import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
@@ -47,7 +47,7 @@ export class StoredWatch implements WatchStore {
   failures = 0;
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
-  /** When customers were erased whose rows D1 may still have: what a run finds of them is dropped. */
+  /** The times at which customers were erased whose rows D1 may still have: a run's events about them are dropped. */
   readonly #erased = new BoundedMap<string, number>(ERASED_MAX);
 
   constructor(storage: DurableObjectStorage) {
@@ -56,7 +56,7 @@ export class StoredWatch implements WatchStore {
     this.#sql.exec(SCHEMA);
   }
 
-  /** To be called by the first wake: whose watch this is. */
+  /** Called by the first wake: sets the organization of the watch. */
   watch(organizationId: OrganizationId): void {
     this.#sql.exec('INSERT OR IGNORE INTO organization (id, organization_id) VALUES (1, ?)', organizationId);
   }

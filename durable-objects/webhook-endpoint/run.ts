@@ -1,10 +1,10 @@
 /**
- * A run of a webhook's object: reads what is new in D1, and sends what is due, until nothing is or the run has lasted long
- * enough.
+ * A run of a webhook's object: reads new events in D1, and sends the due ones, until none is due or the run has lasted
+ * long enough.
  *
- * Every event is sent at least once: it is forgotten only after an answer, and an object that is killed sends it again. The
- * events of a customer are sent one after the other, those of several customers at the same time. The webhook is read before
- * each request, so a change of it that was acknowledged is in force.
+ * Every event is sent at least once: it is forgotten only after an answer, and an object that is killed sends it again.
+ * The events of one customer are sent one after the other, and events of several customers at the same time. The
+ * webhook is read before each request, so a change of it that was acknowledged is in force.
  */
 
 import { findWebhook, switchWebhookOff, type WebhookRow } from '../../src/config/webhooks.ts';
@@ -18,14 +18,17 @@ import { eventIdsFrom } from '../../src/platform/event-id.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import { type DueDelivery, type EndpointStore, PENDING_MAX } from './store.ts';
 
-/** Requests at the same time, each of another customer: a Worker has six connections that wait for an answer. */
+/**
+ * The number of requests at the same time, each for another customer: a Worker has six connections that wait for an
+ * answer.
+ */
 const CONCURRENT_MAX = 6;
-/** After this no request is begun; the next run continues. */
+/** After this time, no further request begins; the next run continues. */
 const RUN_MS = 30_000;
-/** Events that one query reads, and queries that follow each other. */
+/** The most events that one query reads, and the most queries in a row. */
 const PAGE_ROWS = 500;
 const PAGES_MAX = 20;
-/** What an event's id has after its time. */
+/** The length of an event's id after its time. */
 const SUFFIX_LENGTH = 12;
 
 /** Tells a run that there is news. */
@@ -60,13 +63,13 @@ export interface RunContext {
   now: () => number;
 }
 
-/** Why a run sends nothing more: the webhook is gone or switched off, or another one of the same id. */
+/** Why a run stops sending: the webhook is gone, disabled, or replaced by another one with the same id. */
 type Stop = 'gone' | 'off' | 'replaced';
 
-/** What the webhook is after a run; where it is on, `more` says whether D1 has events for it. */
+/** The state of the webhook after a run; if it is on, `more` is whether D1 has events for it. */
 export type RunResult = { webhook: Stop } | { webhook: 'on'; more: boolean };
 
-/** Throws where D1 is away: nothing is lost, and the next run does it again. */
+/** Throws if D1 is unavailable: nothing is lost, and the next run tries again. */
 export async function run(context: RunContext): Promise<RunResult> {
   const { store, news, now } = context;
   const start = await configured(context);
@@ -110,7 +113,7 @@ export async function run(context: RunContext): Promise<RunResult> {
   return stop === null ? { webhook: 'on', more } : { webhook: stop };
 }
 
-/** Takes the webhook over as it is now. Answers why nothing is sent; `null` where it is on. */
+/** Takes over the webhook's present configuration. Returns the reason for sending nothing; `null` if it is on. */
 async function configured(context: RunContext): Promise<Stop | null> {
   const { store, env, webhook, now } = context;
   if (store.plannedSwitchOff() !== null) await switchOff(context);
@@ -120,7 +123,7 @@ async function configured(context: RunContext): Promise<Stop | null> {
   return typeof current === 'string' ? current : null;
 }
 
-/** The webhook, where it is the one whose events these are, and is on. */
+/** The webhook, if these are its events and it is on. */
 function stillOn(store: EndpointStore, row: WebhookRow | null): WebhookRow | Stop {
   if (!row) return 'gone';
   if (row.enabled) return row.createdAtMs === store.createdAtMs() ? row : 'replaced';
@@ -128,7 +131,7 @@ function stillOn(store: EndpointStore, row: WebhookRow | null): WebhookRow | Sto
   return 'off';
 }
 
-/** Reads new events, and those of replays, as far as there is room. Answers whether there are more. */
+/** Reads new events, and those of replays, as far as there is room. Returns whether there are more. */
 async function read({ store, env, webhook, now }: RunContext): Promise<boolean | Stop> {
   const current = stillOn(store, await findWebhook(env, webhook));
   if (typeof current === 'string') return current;
@@ -137,7 +140,7 @@ async function read({ store, env, webhook, now }: RunContext): Promise<boolean |
     if (store.pending() >= PENDING_MAX) return true;
     const { erasures } = store;
     const events = await findEventsAfter(env, organizationId, store.afterPlace(), PAGE_ROWS);
-    // What was read may be of a customer who was erased since.
+    // An event that was read may concern a customer who was erased since.
     if (store.erasures !== erasures) continue;
     store.takeNew(events, types, now());
     if (events.length === PAGE_ROWS) continue;
@@ -150,7 +153,7 @@ async function read({ store, env, webhook, now }: RunContext): Promise<boolean |
   return true;
 }
 
-/** Sends an event, and records what came back. Answers why nothing more is sent; `null` where more is. */
+/** Sends an event, and records the reply. Returns the reason for sending no more; `null` if there is none. */
 async function send({ store, env, webhook, now }: RunContext, due: DueDelivery): Promise<Stop | null> {
   const current = stillOn(store, await findWebhook(env, webhook));
   if (typeof current === 'string') return current;
@@ -169,15 +172,15 @@ async function send({ store, env, webhook, now }: RunContext, due: DueDelivery):
 }
 
 /**
- * Switches the webhook off, and tells the organization's other endpoints. What was planned stays planned until all of it is
- * done, and each part may be done again. A webhook that was changed meanwhile stays on.
+ * Disables the webhook, and tells the organization's other endpoints. The plan stays until all of it is done, and each
+ * part may be repeated. A webhook that was changed meanwhile stays enabled.
  */
 async function switchOff({ store, env, webhook, objectId }: RunContext): Promise<Stop | null> {
   const planned = store.plannedSwitchOff();
   if (planned === null) return null;
   const { organizationId, webhookId } = webhook;
   const { reason, atMs, updatedAtMs } = planned;
-  // The same id each time, and another one for another webhook of that millisecond.
+  // The id is the same each time, and another one for another webhook in that millisecond.
   const eventId = `${eventIdsFrom(atMs)}${(await sha256Hex(`${organizationId} ${webhookId}`)).slice(0, SUFFIX_LENGTH)}`;
   const isOff = await switchWebhookOff(
     env,

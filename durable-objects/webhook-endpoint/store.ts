@@ -1,9 +1,9 @@
 /**
- * The storage of a webhook's object: how far it has read the organization's events, the events that wait, and what came of
+ * The storage of a webhook's object: its position in the organization's events, the waiting events, and the results of
  * the others.
  *
- * Events of a customer are a lane, those of no customer are one more. Of each lane one event has a time at which it is sent:
- * the oldest that waits. While no alarm is set and there are rows, one is due within a day.
+ * The events of a customer are a lane, and events without a customer are another lane. In each lane, one event has a
+ * time at which it is sent: the oldest that waits. While no alarm is set and there are rows, one is due within a day.
  */
 
 import type { SwitchOff, WebhookRow } from '../../src/config/webhooks.ts';
@@ -23,12 +23,12 @@ import type { RecordedEvent } from '../../src/history/organization-events.ts';
 import type { DeliveryRow, EndpointState } from '../../src/objects/webhook-commands.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
 
-/** Events that wait here; what is beyond waits in D1. */
+/** The most events that wait here; further ones wait in D1. */
 export const PENDING_MAX = 10_000;
-/** Deliveries that are kept after they ended, and for how long. */
+/** The most deliveries that are kept after they ended, and for how long. */
 const LOGGED_MAX = 2_000;
 const LOGGED_MS = 30 * DAY_MS;
-/** Replays that run at the same time. */
+/** The most replays that run at the same time. */
 const REPLAYS_MAX = 10;
 
 const SCHEMA = `
@@ -89,7 +89,7 @@ export interface Replay {
   beforeId: string;
 }
 
-/** What is to be done to a webhook whose endpoint takes nothing any more. */
+/** The planned action on a webhook whose endpoint no longer takes events. */
 export type PlannedSwitchOff = Pick<SwitchOff, 'reason' | 'atMs'> & Pick<WebhookRow, 'updatedAtMs'>;
 
 const COLUMNS = `delivery, event_id AS eventId, type, NULLIF(lane, '') AS customerId, at_ms AS atMs, status, attempts,
@@ -98,7 +98,7 @@ const COLUMNS = `delivery, event_id AS eventId, type, NULLIF(lane, '') AS custom
 export class EndpointStore {
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
-  /** Grows with each erasure: what was read of D1 before one is not stored after it. */
+  /** Increases with each erasure: events that were read from D1 before one are not stored after it. */
   erasures = 0;
 
   constructor(storage: DurableObjectStorage) {
@@ -107,21 +107,21 @@ export class EndpointStore {
     this.#sql.exec(SCHEMA);
   }
 
-  /** Remembers whose object this is. */
+  /** Remembers the webhook of this object. */
   know({ organizationId, webhookId }: WebhookKey): void {
     const sql = 'INSERT OR IGNORE INTO endpoint (id, organization_id, webhook_id) VALUES (1, ?, ?)';
     this.#sql.exec(sql, organizationId, webhookId);
   }
 
-  /** `null` before anybody told the object whose it is. */
+  /** `null` before the object knows its webhook. */
   webhook(): WebhookKey | null {
     const sql = 'SELECT organization_id AS organizationId, webhook_id AS webhookId FROM endpoint';
     return this.#sql.exec<{ organizationId: OrganizationId; webhookId: string }>(sql).toArray()[0] ?? null;
   }
 
   /**
-   * Takes over the webhook as it is configured: a new one of the same id begins anew, and one that was switched on again
-   * sends what waits at once, with all attempts before it.
+   * Takes over the webhook's configuration: a new one with the same id begins anew, and one that was enabled again
+   * sends its waiting events at once, with all attempts available.
    */
   configure({ createdAtMs, afterPlace }: WebhookRow, nowMs: number): void {
     const { known, isOff } = this.#sql
@@ -147,12 +147,12 @@ export class EndpointStore {
     });
   }
 
-  /** The webhook is switched off. */
+  /** Notes that the webhook is disabled. */
   seenOff(): void {
     this.#sql.exec('UPDATE endpoint SET is_off = 1');
   }
 
-  /** When the webhook was created whose events these are. */
+  /** The creation time of the webhook whose events these are. */
   createdAtMs(): number | null {
     return this.#sql.exec<{ atMs: number | null }>('SELECT created_at_ms AS atMs FROM endpoint').one().atMs;
   }
@@ -161,7 +161,7 @@ export class EndpointStore {
     return this.#sql.exec<{ place: number }>('SELECT after_place AS place FROM endpoint').one().place;
   }
 
-  /** Takes a page of new events: those of some types wait, and the rest is not looked at again. */
+  /** Takes a page of new events: events of the given types wait, and the rest is not looked at again. */
   takeNew(events: readonly RecordedEvent[], types: readonly string[] | null, nowMs: number): void {
     const last = events.at(-1);
     if (!last) return;
@@ -178,7 +178,7 @@ export class EndpointStore {
     return true;
   }
 
-  /** The replay that runs; `null` where none does. */
+  /** The running replay; `null` if there is none. */
   replay(): Replay | null {
     const sql = 'SELECT replay, after_id AS afterId, before_id AS beforeId FROM replays ORDER BY replay LIMIT 1';
     return this.#sql.exec<Replay & Record<string, SqlStorageValue>>(sql).toArray()[0] ?? null;
@@ -203,7 +203,7 @@ export class EndpointStore {
     });
   }
 
-  /** Sends an event again, as if it were new, and what comes before it at once. */
+  /** Sends an event again, as if it were new, and the events before it at once. */
   resend(event: Omit<RecordedEvent, 'place'>, nowMs: number): void {
     this.#storage.transactionSync(() => {
       this.#sql.exec('DELETE FROM deliveries WHERE event_id = ?', event.eventId);
@@ -228,9 +228,9 @@ export class EndpointStore {
     );
   }
 
-  /** What is due of lanes that have no request under way, at most so many. */
+  /** At most `rowsMax` due events, from lanes without a request in progress. */
   due(nowMs: number, underWay: ReadonlySet<string>, rowsMax: number): DueDelivery[] {
-    // A lane has one row here at most.
+    // Each lane has at most one row here.
     const rows = this.#sql.exec<DueDelivery & Record<string, SqlStorageValue>>(
       `SELECT delivery, lane, event_id AS eventId, type, at_ms AS atMs, data FROM deliveries
        WHERE next_attempt_ms <= ? ORDER BY next_attempt_ms, event_id LIMIT ?`,
@@ -243,13 +243,13 @@ export class EndpointStore {
       .slice(0, rowsMax);
   }
 
-  /** When something is due next; `null` where nothing waits. */
+  /** The time at which the next event is due; `null` if none waits. */
   nextDueMs(): number | null {
     const sql = 'SELECT MIN(next_attempt_ms) AS atMs FROM deliveries WHERE next_attempt_ms IS NOT NULL';
     return this.#sql.exec<{ atMs: number | null }>(sql).one().atMs;
   }
 
-  /** Records an attempt. Nothing is recorded of an event that was erased meanwhile. */
+  /** Records an attempt. Nothing is recorded for an event that was erased meanwhile. */
   record(
     { delivery, lane }: DueDelivery,
     { status, answer }: Reply,
@@ -298,7 +298,7 @@ export class EndpointStore {
     this.#sql.exec(sql, failingSince({ sinceMs, lastFailedMs: lastMs, nowMs }), nowMs);
   }
 
-  /** Forgets an event that the webhook does not get any more. */
+  /** Forgets an event that the webhook no longer gets. */
   drop({ delivery, lane }: DueDelivery, nowMs: number): void {
     this.#storage.transactionSync(() => {
       this.#sql.exec("DELETE FROM deliveries WHERE delivery = ? AND status = 'PENDING'", delivery);
@@ -306,7 +306,7 @@ export class EndpointStore {
     });
   }
 
-  /** Records a test, which is not sent again by itself, and of which the endpoint's state does not depend. */
+  /** Records a test, which is not repeated, and does not affect the endpoint's state. */
   recordTest({ eventId, type, atMs }: Message, { status, answer }: Reply, nowMs: number): void {
     this.#sql.exec(
       `INSERT INTO deliveries (event_id, lane, type, at_ms, status, attempts, first_attempt_ms, last_attempt_ms, answer_status, answer, ended_at_ms)
@@ -321,7 +321,7 @@ export class EndpointStore {
     );
   }
 
-  /** Whether every request has failed for so long that the webhook is to be switched off. */
+  /** Whether every request has failed for so long that the webhook has to be disabled. */
   isLost(nowMs: number): boolean {
     const { failingSinceMs } = this.state();
     return failingSinceMs !== null && isLost({ failingSinceMs, nowMs });
@@ -336,7 +336,7 @@ export class EndpointStore {
     return planned === null ? null : JSON.parse(planned);
   }
 
-  /** `isOff`: the webhook is off now; else it was changed since, and goes on. */
+  /** `isOff`: the webhook is disabled now; otherwise it was changed since, and stays on. */
   switchedOff(isOff: boolean): void {
     this.#sql.exec('UPDATE endpoint SET switch_off = NULL, failing_since_ms = NULL, is_off = ?', isOff ? 1 : 0);
   }
@@ -357,7 +357,7 @@ export class EndpointStore {
     return this.#sql.exec('SELECT 1 FROM deliveries LIMIT 1').toArray().length === 0;
   }
 
-  /** Removes what is past its time, and what is too much. */
+  /** Removes rows that are past their time, and those beyond the bounds. */
   prune(nowMs: number): void {
     this.#storage.transactionSync(() => {
       this.#sql.exec('DELETE FROM deliveries WHERE ended_at_ms < ?', nowMs - LOGGED_MS);
@@ -398,7 +398,7 @@ export class EndpointStore {
     for (const lane of new Set(wanted.map(({ customerId }) => customerId ?? ''))) this.#lead(lane, nowMs);
   }
 
-  /** Gives the oldest event of a lane its time, and takes it from any other. */
+  /** Gives the oldest event of a lane its time, and removes the time from any other. */
   #lead(lane: string, nowMs: number): void {
     const [first] = this.#sql
       .exec<{ delivery: number }>(

@@ -53,7 +53,7 @@ interface NamedCandidate {
   missed: string[];
 }
 
-/** The price of the source. Without a price of text there is none to compare. */
+/** The price of the source. Without a text price, there is nothing to compare. */
 export interface SourcePrice {
   card: RateCard;
   text: ReturnType<typeof textPriceOf>;
@@ -63,13 +63,16 @@ export interface SourcePrice {
 export interface Candidates {
   sourcePrice: SourcePrice | null;
   official: NamedCandidate[];
-  /** What an operator reviewed, unless the provider names it too. It is first among those that are not official. */
+  /**
+   * The replacement that an operator reviewed, unless the provider names it too. It comes first among those that are
+   * not official.
+   */
   reviewed: NamedCandidate | null;
   equivalents: Candidate[];
   variants: Candidate[];
   alternatives: Candidate[];
   excluded: { modelKey: string; reasons: string[] }[];
-  /** The highest ranked of all. */
+  /** The highest-ranked candidate of all. */
   best: RankedModel | null;
 }
 
@@ -160,7 +163,7 @@ export async function candidatesFor(
   };
 }
 
-/** Whether only some accounts may use the model, and the caller does not ask for such models. */
+/** Whether only some accounts may use the model, and the caller did not ask for such models. */
 export function isClosed({ availability }: CatalogModel, { allowPreview }: LookupPolicy): boolean {
   return availability?.access === 'limited' && !allowPreview;
 }
@@ -209,7 +212,7 @@ function presentOfficial(modelKey: string, source: CatalogModel, assessed: Asses
   };
 }
 
-/** What an operator reviewed. The operator has evaluated it. */
+/** The replacement that an operator reviewed. The operator has evaluated it. */
 function namedBy(
   review: Review,
   { assessment, card }: Assessed,
@@ -262,7 +265,7 @@ function categoryOf(model: CatalogModel, source: CatalogModel): 'upgrade' | 'var
   return model.provider === source.provider && (newerBy(model, source) ?? 0) > 0 ? 'upgrade' : 'alternative';
 }
 
-/** What the candidate is, and where it is of another kind than the source. */
+/** The rationale of a candidate, and of its difference if it is of another kind than the source. */
 function rationaleOf(model: CatalogModel, source: CatalogModel): string {
   const special = specialtyOf(source);
   const made = special === null ? '' : specialtyOf(model) === special ? ` made for ${special}` : ' for general use';

@@ -1,5 +1,5 @@
 /**
- * The channel that served a model, and the region: what a model's name and the executing vendor say of them.
+ * The channel that served a model, and the region, according to the model's name and the executing vendor.
  *
  * Matching strips these decorations to find the model; its price can depend on them.
  */
@@ -7,14 +7,14 @@
 export type Channel = 'bedrock' | 'vertex' | 'azure';
 
 export interface Served {
-  /** `null`: the vendor's own API, or one that is not known. */
+  /** `null`: the vendor's own API, or an unknown channel. */
   channel: Channel | null;
-  /** The region that the name says, `in-region` for that of the endpoint; `null` if it says none, or `global`. */
+  /** The region in the name, `in-region` for the endpoint's own; `null` if the name has none, or `global`. */
   region: string | null;
 }
 
 const BEDROCK_REGION = /^(?:us-gov|us|eu|apac|jp|au|in|global)(?=\.(?:anthropic|openai|google)\.)/;
-/** A model of OpenAI on Bedrock without a prefix runs in the region of the endpoint, and costs what regions cost. */
+/** A model of OpenAI on Bedrock without a prefix runs in the region of the endpoint, and has the regional price. */
 const IN_REGION = /(?:^|[/:])openai\./;
 const CHANNEL_NAMES: readonly [Channel, RegExp][] = [
   [
@@ -40,7 +40,7 @@ const REGIONS = [
   /(?<=^azure(?:_ai)?\/)(?:us|eu|data-zone)(?=(?:-standard)?\/)/,
 ];
 
-/** What the name of the model that ran, and the vendor that ran it, say of channel and region. */
+/** The channel and region of the model that ran, from its name and its vendor. */
 export function servedBy(modelUsed: string, providerUsed?: string): Served {
   const name = modelUsed.trim().toLowerCase();
   const provider = providerUsed?.trim().toLowerCase() ?? '';

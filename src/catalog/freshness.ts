@@ -1,22 +1,23 @@
 /**
- * What a catalog should have read again by a day: statuses that their dates contradict, the oldest sources, models that
- * end soon, and facts that rest on one source. Pure.
+ * The facts of a catalog that should be read again by a given day: statuses that their dates contradict, the oldest
+ * sources, models that end soon, and facts with a single source. Pure.
  *
- * Every answer computes a status from its dates (`lifecycle.ts`), so a stored status cannot make an answer stale. It is
- * what the published document, its differences and the README say, and a sign that nobody has read the pages since.
+ * Every answer computes a status from its dates (`lifecycle.ts`), so a stored status cannot make an answer stale. But
+ * the published document, its differences and the README show the stored one, and it shows that nobody has read the
+ * pages since.
  */
 import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
 import { type CatalogModel, type Lifecycle, modelKeyOf } from './model.ts';
 import type { CatalogFacts } from './validate.ts';
 
-/** A shutdown within so many days is soon. */
+/** A shutdown within this many days is soon. */
 export const ENDING_DAYS = 90;
 
 export interface Freshness {
   /** Day by which the catalog was judged. */
   day: string;
-  /** Models whose shutdown is past, and whose stored status does not say so. */
+  /** Models whose shutdown is past, but whose stored status says otherwise. */
   contradicted: { modelKey: string; status: Lifecycle['status']; shutdownAt: string }[];
   /** Models that still answer, by the date of their source, the oldest first. */
   oldest: { modelKey: string; checkedAt: string; days: number; source: string }[];
@@ -24,7 +25,7 @@ export interface Freshness {
   ending: { modelKey: string; shutdownAt: string; days: number; replacement: string | null }[];
   /** Models that still answer after the day until which the provider promised it: a date may be known by now. */
   overdue: { modelKey: string; earliestShutdownAt: string }[];
-  /** Statuses, dates and replacements that one copy or one report vouches for. */
+  /** Statuses, dates and replacements that rest on one copy or one report. */
   singleSource: { modelKey: string; fact: 'dates' | 'replacement'; confidence: string; source: string }[];
 }
 

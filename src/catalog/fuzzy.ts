@@ -3,7 +3,7 @@
  *
  * Letters can be misspelled, numbers cannot: `gpt-5.7` is not a typo of `gpt-5.1`, so all digits must agree. The end of
  * a name (`-preview`, `-latest`, a date) is its revision: another revision reduces the score only a little. Pure and
- * deterministic: of equally near names the first in the given order wins.
+ * deterministic: among equally near names, the first in the given order wins.
  *
  * | name                | nearest                  | why                                | score |
  * |---------------------|--------------------------|------------------------------------|-------|
@@ -18,7 +18,7 @@
 /** Below this score there is no match: one error in five letters is a typo, one in four is another word. */
 export const FUZZY_SCORE_MIN = 0.8;
 
-/** With more errors than this a name is another word, however long it is. */
+/** With more errors than this a name is another word, whatever its length. */
 const FUZZY_EDITS_MAX = 2;
 
 /** The score penalty of a completely different revision. */
@@ -63,7 +63,7 @@ export function spellingOf(name: string): Spelling {
   return { stem, digits: stem.replace(/\D+/g, ''), revision };
 }
 
-/** The nearest of `candidates` that is near enough; the first of equally near ones. */
+/** The nearest of `candidates` that is near enough; if several are equally near, the first. */
 export function nearestOf<T extends { spelling: Spelling }>(
   name: Spelling,
   candidates: readonly T[],

@@ -23,8 +23,8 @@ export function statusOn(model: CatalogModel, day: string): ModelStatus {
 }
 
 /**
- * Whether the model has ended beyond doubt: its provider gives a date that has come. Google's dates are the earliest
- * possible ones, and count where its pages were read on that day or later.
+ * Whether the model has certainly ended: its provider gives a date that has come. Google's dates are the earliest
+ * possible ones, and count only if its pages were read on that day or later.
  */
 export function isCertainlyRetired(model: CatalogModel, day: string): boolean {
   const { shutdownAt, confidence, source } = model.lifecycle;
@@ -33,20 +33,22 @@ export function isCertainlyRetired(model: CatalogModel, day: string): boolean {
 }
 
 /**
- * The model with the dates that hold where its name says that it is served. Bedrock and Google Cloud set their own for the
- * models of others: those are the dates of the channel, or, if the catalog has none, no dates at all.
+ * The model with the dates of the channel that its name states. Bedrock and Google Cloud set their own dates for
+ * others' models: then the channel's dates apply, or, if the catalog has none, no dates at all.
  */
 export function asServed(model: CatalogModel, name: string): CatalogModel {
   const there = lifecycleThere(model, name);
   return there === null ? model : { ...model, lifecycle: there.lifecycle };
 }
 
-/** Whether the provider's own dates do not hold where the name says that the model is served, and no others are known. */
+/** Whether the provider's own dates do not apply to the channel in the name, and no others are known. */
 export function areDatesUnknown(model: CatalogModel, name: string): boolean {
   return lifecycleThere(model, name)?.isKnown === false;
 }
 
-/** The lifecycle at another channel; `null` if the provider's holds, or says nothing that could differ. */
+/**
+ * The lifecycle at another channel; `null` if the provider's applies, or if the catalog has nothing that could differ.
+ */
 function lifecycleThere(model: CatalogModel, name: string): { lifecycle: Lifecycle; isKnown: boolean } | null {
   const { channel } = servedBy(name);
   if ((channel !== 'bedrock' && channel !== 'vertex') || model.provider === 'google') return null;
@@ -68,7 +70,7 @@ export interface Replacement {
   modelKey: string;
   /** The catalog's model; `null` if the catalog does not have it. */
   model: CatalogModel | null;
-  /** The live model at the end of the chain, with the key that the last link names. */
+  /** The live model at the end of the chain, with the key in the last link. */
   live: { modelKey: string; model: CatalogModel } | null;
 }
 

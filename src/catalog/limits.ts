@@ -1,18 +1,22 @@
 /**
- * What a request to a model must respect, as the catalog knows it: levels of reasoning effort, and numbers of tokens.
+ * The limits that a request to a model must respect, according to the catalog: levels of reasoning effort, and numbers
+ * of tokens.
  */
 import { matchModel } from './matching.ts';
 import type { Catalog } from './model.ts';
 
 export interface ModelLimits {
   /**
-   * Levels of reasoning effort that the model takes. `undefined` where the catalog does not know them; empty for a model
+   * Levels of reasoning effort that the model takes. `undefined` if the catalog does not know them; empty for a model
    * whose capabilities are known and lack `reasoning`: vendors refuse a request that names one.
    */
   efforts: readonly string[] | undefined;
-  /** The model may think before it answers, in tokens that nobody is shown; also if the catalog does not know it. */
+  /**
+   * The model may think before it answers, in tokens that the answer does not show; also true if the catalog does not
+   * know it.
+   */
   reasons: boolean;
-  /** Of input and output together. */
+  /** The tokens of input and output together. */
   contextTokens: number | undefined;
   maxOutputTokens: number | undefined;
 }

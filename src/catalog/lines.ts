@@ -1,25 +1,25 @@
 /**
- * What the words of a model's name say about it: how large it is among its provider's models, what special work it is
- * made for, and whether the name moves from one model to the next.
+ * The meaning of the words in a model's name: its size among its provider's models, the special work it is made for,
+ * and whether the name moves from one model to the next.
  *
  * Providers name their lines with few words and keep them over generations, so these are rules about words, not about
- * models. A word that is not known says nothing: the model is a general one of the usual size.
+ * models. An unknown word has no meaning: the model is a general one of the usual size.
  */
 import type { CatalogModel, Provider } from './model.ts';
 
-/** The size of a model whose name has none of the words below: `gpt-5.1`, `gpt-6.1-sol`, `claude-sonnet-5`. */
+/** The size of a model whose name contains no word below: `gpt-5.1`, `gpt-6.1-sol`, `claude-sonnet-5`. */
 const USUAL_SIZE = 3;
-/** The largest difference of sizes. */
+/** The largest difference between sizes. */
 export const SIZES_APART_MAX = 4;
 
-/** Sizes by word, from 1 to 5. The words of different providers are brought on one scale by what the models cost. */
+/** Sizes by word, from 1 to 5. The prices of the models bring the words of different providers onto one scale. */
 const SIZES: Record<Provider, Record<string, number>> = {
   openai: { ada: 1, babbage: 1, nano: 1, luna: 1, curie: 2, mini: 2, small: 2, spark: 2, terra: 2, astra: 5, pro: 5 },
   anthropic: { instant: 2, haiku: 2, opus: 4, fable: 5, mythos: 5 },
   google: { lite: 1, '8b': 1, flash: 2, fast: 2, ultra: 4 },
 };
 
-/** What models are made for, by word. The first word that a name has counts. */
+/** The special work of models, by word. The first such word in a name counts. */
 const SPECIALTIES: Record<string, string> = {
   cyber: 'security',
   daybreak: 'security',
@@ -36,13 +36,13 @@ const SPECIALTIES: Record<string, string> = {
   translate: 'translation',
 };
 
-/** From 1, the smallest, to 5. Where a name has several of the words, the smallest counts: `flash-lite`. */
+/** From 1, the smallest, to 5. If a name has several of the words, the smallest counts: `flash-lite`. */
 export function sizeOf(model: CatalogModel): number {
   const sizes = wordsOf(model).flatMap((word) => SIZES[model.provider][word] ?? []);
   return sizes.length === 0 ? USUAL_SIZE : Math.min(...sizes);
 }
 
-/** What the model is made for; `null` for a general model. */
+/** The special work of the model; `null` for a general model. */
 export function specialtyOf(model: CatalogModel): string | null {
   const words = wordsOf(model);
   const word = Object.keys(SPECIALTIES).find((known) => words.includes(known));

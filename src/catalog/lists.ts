@@ -1,6 +1,7 @@
 /**
- * What a public JSON list of models says: a price list in the form of models.dev, LiteLLM, genai-prices or pi-ai, or the
- * deprecations of a provider in the form of model-eol. The members of a list tell its form. Pure; throws if it has none.
+ * The statements of a public JSON list of models: a price list in the form of models.dev, LiteLLM, genai-prices or
+ * pi-ai, or a provider's deprecations in the form of model-eol. The members of a list identify its form. Pure; throws
+ * if the form is unknown.
  */
 import { z } from 'zod';
 import { Provider } from '../contract/catalog.ts';
@@ -9,12 +10,12 @@ import { readLiteLlm } from './importers/litellm.ts';
 import { readModelsDev } from './importers/models-dev.ts';
 import type { SourceFacts, SourcePrice } from './news.ts';
 
-/** Models that a list may name: more than each of these lists has of all providers. */
+/** The most models that a list may name: more than each of these lists has for all providers. */
 const MODELS_MAX = 5_000;
-/** What an id of a model looks like; a list may have headings and remarks in their place. */
+/** The form of a model's id; a list may have headings and remarks in its place. */
 const MODEL_ID = /^[\x21-\x7e]{1,200}$/;
 
-/** What is said of the models of a provider. */
+/** The statements about the models of a provider. */
 export type Said = Pick<SourceFacts, 'provider'> & Partial<Pick<SourceFacts, 'ids' | 'ends' | 'prices'>>;
 
 /** The address of a list and the day on which it was read. */
@@ -42,7 +43,7 @@ export function readList(raw: unknown, { address, day }: ListRead): SourceFacts[
   return facts;
 }
 
-/** How a list is named: its query may be a secret. */
+/** The name of a list without its query, which may be a secret. */
 export function labelOf({ host, pathname }: URL): string {
   return host + pathname;
 }
@@ -93,7 +94,10 @@ const ModelEol = z.object({
   models: z.array(z.object({ id: z.string(), shutdown: z.string().nullish(), date_precision: z.string().nullish() })),
 });
 
-/** A tentative date is that until which the provider promises the model, and no end. Google's ends are the earliest possible ones. */
+/**
+ * Until a tentative date, the provider promises the model: it is not an end. Google's ends are the earliest possible
+ * ones.
+ */
 function readModelEol(raw: unknown): Form {
   const { publisher, generated, models } = ModelEol.parse(raw);
   const provider = Provider.safeParse(publisher);
@@ -110,7 +114,7 @@ function readModelEol(raw: unknown): Form {
 
 const isDay = (text: unknown): text is string => z.iso.date().safeParse(text).success;
 
-/** A rate that a long prompt changes has a base. */
+/** A rate that changes for long prompts has a base. */
 const Rate = z.union([z.number(), z.object({ base: z.number() }).transform(({ base }) => base)]).optional();
 const Rates = z.object({ input_mtok: Rate, output_mtok: Rate, cache_read_mtok: Rate, cache_write_mtok: Rate });
 const GenaiPrices = z.array(
@@ -130,7 +134,9 @@ const GenaiPrices = z.array(
   }),
 );
 
-/** Of prices with conditions, the last one that is in force on the day. A price by the time of day is no price of a model. */
+/**
+ * Among prices with conditions, the last one in force on the day. A price by time of day is not a price of the model.
+ */
 function readGenaiPrices(raw: readonly unknown[], day: string): Said[] {
   const own = raw.filter((entry) => Provider.safeParse((entry as { id?: unknown } | null)?.id).success);
   const list = GenaiPrices.safeParse(own);
@@ -167,7 +173,7 @@ const PiAiModels = z.record(
   ),
 );
 
-/** The prices of the file of one provider, which has the provider's name and does not say it. */
+/** The prices in the file of one provider; only the file's name states the provider. */
 export function readPiAi(raw: unknown): Record<string, SourcePrice> {
   const chat = Object.values(PiAiModels.parse(raw))
     .flatMap((models) => Object.entries(models))

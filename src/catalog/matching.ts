@@ -5,7 +5,7 @@
  * name. `lookUpModel` is for the public lookup: the same rules, then those marked "lookup".
  *
  * A date pin that the catalog does not list can only be real from the model's release up to today, so it is certain
- * only then, and marked as unlisted. What is fuzzy is a suggestion of a key and nothing else.
+ * only then, and marked as unlisted. A fuzzy match only suggests a key.
  *
  * | rule       | example                                               | finds                                     |
  * |------------|-------------------------------------------------------|-------------------------------------------|
@@ -56,9 +56,9 @@ export interface Match {
   strategy: MatchStrategy;
   /** The name has a date pin that the catalog does not list; absent otherwise. */
   unlistedPin?: true;
-  /** The name moves with its line, of which this is the newest model; absent otherwise. */
+  /** The name moves with its line, whose newest model this is; absent otherwise. */
   newestOfLine?: true;
-  /** What the name says of how the model is served, at another price; absent otherwise. */
+  /** The way of serving that the name states, at another price; absent otherwise. */
   variant?: Variant;
 }
 
@@ -108,13 +108,13 @@ const PREFIXES_MAX = 6;
 /** OpenRouter's routing suffixes, which change neither the model nor its price per token. */
 const ROUTING = /:(?:online|beta|nitro|floor|thinking)$/;
 
-/** The end of a name that says how the model is served: OpenRouter's, Vercel's and Foundry's. */
+/** The end of a name that states how the model is served: OpenRouter's, Vercel's and Foundry's. */
 const VARIANT = /(?::|-)(batch)$|-(fast)$/;
 
 /** OpenRouter's names that move with a line: `~anthropic/claude-opus-latest`, `~openai/gpt-sol-latest`. */
 const LINE = /^(?:openrouter\/)?~(openai|anthropic|google)\/(claude-|gpt-|gemini-)([a-z]+)-latest$/;
 
-/** Routers' names of models that their providers name otherwise, at the same price. */
+/** Routers' names of models that their providers call differently, at the same price. */
 const ROUTER_NAMES: [RegExp, string][] = [
   [/^(gpt-[\d.]+-(?:sol|terra|luna|astra))-pro$/, '$1'],
   [/^(gpt-5\.1)-thinking$/, '$1'],
@@ -188,7 +188,7 @@ function isOf(model: CatalogModel, provider: Provider | null): boolean {
   return provider === null || model.provider === provider;
 }
 
-/** What the certain rules search: the names, which of them a missing pin may mean, and when it is asked. */
+/** The input of the certain rules: the names, those that a missing pin may mean, and the time of the question. */
 interface Search {
   index: NameIndex;
   dated: Map<string, CatalogModel>;
@@ -219,10 +219,10 @@ function findPlain(search: Search, name: string): Match | null {
   return null;
 }
 
-/** The newest chat model of the line that a moving name of OpenRouter means, of those that every account may use. */
+/** The newest chat model in the line of a moving name of OpenRouter, among those that every account may use. */
 function newestOfLine({ index, nowMs }: Search, name: string): Match | null {
   const [, provider, brand = '', line = ''] = LINE.exec(name.trim().toLowerCase()) ?? [];
-  // Google's newest models are no Pro by name, and the router's name means one of them.
+  // Google's newest models do not have Pro in their names, and the router's name means one of them.
   if (provider === undefined || (brand === 'gemini-' && line === 'pro')) return null;
   const names = brand === 'claude-' ? new RegExp(`^claude-${line}-[\\d-]+$`) : new RegExp(`^${brand}[\\d.]+-${line}$`);
   const released = index.newerFirst.filter(
@@ -312,8 +312,8 @@ function providerOf(decoration: string | undefined): Provider | null {
 }
 
 /**
- * Other ways to write the same version: the provider's name for a router's, dots for dashes, dashes for dots, version and
- * family in the other order.
+ * Other spellings of the same version: the provider's name for a router's, dots for dashes, dashes for dots, version
+ * and family in the other order.
  */
 function respellingsOf(name: string): string[] {
   const renamed = ROUTER_NAMES.filter(([pattern]) => pattern.test(name)).map(([pattern, to]) =>

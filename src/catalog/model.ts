@@ -3,8 +3,7 @@
  *
  * The facts themselves are described in `src/contract/catalog.ts`, because operators publish them. Prices are in USD
  * per million tokens as vendors publish them; `prices.ts` turns them into exact rates. An absent capability, limit or
- * price means unknown, never none. The data and how each field was derived are described in `README.md` beside this
- * file.
+ * price means unknown, never none. `README.md` beside this file describes the data and the origin of each field.
  */
 import type { CatalogModel, Transition } from '../contract/catalog.ts';
 
@@ -24,20 +23,20 @@ export interface Catalog {
   models: readonly CatalogModel[];
   /** Lifecycle changes, past and announced, by date. */
   transitions: readonly Transition[];
-  /** In use because the published catalog, which may say otherwise, cannot be read. */
+  /** In use because the published catalog, which may differ, cannot be read. */
   standsIn?: true;
-  /** What a deployment's lists say of ends, and nobody has confirmed, by the key of the model. */
+  /** Unconfirmed shutdown dates from a deployment's lists, by the key of the model. */
   reportedEnds?: ReadonlyMap<string, readonly ReportedEnd[]>;
 }
 
-/** An end that sources name, and the catalog does not have, or has on another day. */
+/** A shutdown date that sources name and the catalog lacks, or has with another day. */
 export interface ReportedEnd {
   modelKey: string;
   /** Day of the shutdown. */
   shutdownAt: string;
-  /** The catalog's own. */
+  /** The catalog's own date. */
   ours: string | null;
-  /** As each source is named, the newest first. */
+  /** The names of the sources, the newest first. */
   reportedBy: string[];
 }
 

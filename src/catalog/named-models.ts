@@ -1,5 +1,5 @@
 /**
- * What to warn of where somebody names models for the time to come: in a mapping, or with a price.
+ * Warnings about models that somebody names for future use: in a mapping, or with a price.
  */
 
 import { utcDay } from '../platform/time.ts';
@@ -10,13 +10,15 @@ import { notInCatalog } from './resolution.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** A name that neither the catalog nor a price knows, and the key of the catalog's model that is spelled most like it. */
+/**
+ * A name that neither the catalog nor a price knows, and the key of the catalog's model with the most similar spelling.
+ */
 export interface UnknownModel {
   name: string;
   nearest: string | null;
 }
 
-/** Each name once. `priced` are the keys of the organization's own prices. */
+/** Each name once. `priced` has the keys of the organization's own prices. */
 export function unknownModels(
   catalog: Catalog,
   names: readonly string[],
@@ -31,8 +33,8 @@ export function unknownModels(
 }
 
 /**
- * One warning for each name that neither the catalog nor `priced` has, the keys of the organization's own prices, or whose
- * model is retired or ends.
+ * One warning for each name that is neither in the catalog nor in `priced`, the keys of the organization's own prices,
+ * or whose model is retired or ends.
  */
 export function modelWarnings(
   catalog: Catalog,
@@ -49,13 +51,13 @@ export function modelWarnings(
   });
 }
 
-/** An own price is of a name at any vendor, or at one. */
+/** An own price applies to a name at any vendor, or at one. */
 function hasPrice(priced: ReadonlySet<string>, name: string): boolean {
   const key = name.trim().toLowerCase();
   return priced.has(key) || priced.has(key.slice(key.indexOf('/') + 1));
 }
 
-/** How a model ends, in words; `null` where it does not. */
+/** How a model ends, in words; `null` if it does not. */
 function endOf(catalog: Catalog, model: CatalogModel, day: string): string | null {
   const status = statusOn(model, day);
   if (status === 'ACTIVE') return null;
@@ -70,7 +72,7 @@ function endOf(catalog: Catalog, model: CatalogModel, day: string): string | nul
     : `ends on ${shutdownAt}, ${days}${successor}`;
 }
 
-/** The same as a member of an answer; none where there is nothing to warn of. */
+/** The same as a member of an answer; absent if there is no warning. */
 export function warned(...named: Parameters<typeof modelWarnings>): { warnings?: string[] } {
   const warnings = modelWarnings(...named);
   return warnings.length > 0 ? { warnings } : {};

@@ -1,23 +1,23 @@
 /**
- * What packages and lists say of models that the catalog does not: ids that it lacks, ends that it does not have or dates
- * otherwise, and prices that differ. Pure. Nothing of it changes the catalog: a person reads the source first.
+ * Statements of packages and lists about models that the catalog lacks: unknown ids, shutdown dates that it lacks or
+ * has with another day, and prices that differ. Pure. They do not change the catalog: a person reads the source first.
  */
 import { lookUpModel, matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider, type ReportedEnd } from './model.ts';
 import { pricingAt } from './prices.ts';
 
-/** What a version of a package, or a list, says of the models of a provider. */
+/** The statements of a package version, or of a list, about a provider's models. */
 export interface SourceFacts {
-  /** As in `@anthropic-ai/sdk 1.14.0 of 2026-11-24`. */
+  /** For example `@anthropic-ai/sdk 1.14.0 of 2026-11-24`. */
   source: string;
-  /** Day on which the version was published; of a list, the day that it names, or on which it was read. */
+  /** Day on which the version was published; for a list, the day that it names, or on which it was read. */
   date: string;
   provider: Provider;
-  /** Ids of models, as the provider's API takes them. */
+  /** Ids of models, in the form that the provider's API takes. */
   ids: readonly string[];
   /** Days of shutdown, by id. */
   ends: Readonly<Record<string, string>>;
-  /** USD per million tokens, by id; what is zero or absent is unknown. */
+  /** USD per million tokens, by id; zero or absent means unknown. */
   prices: Readonly<Record<string, SourcePrice>>;
 }
 
@@ -29,14 +29,14 @@ export interface SourcePrice {
 }
 
 interface Reported {
-  /** Versions and lists that say so, the newest first. */
+  /** The versions and lists that report it, the newest first. */
   reportedBy: string[];
 }
 
 export interface CatalogNews {
-  /** Ids that name no model of the catalog. */
+  /** Ids that do not name a model of the catalog. */
   missing: (Reported & { modelKey: string; nearest: string | null })[];
-  /** Ends that the catalog does not have, or has on another day. */
+  /** Shutdown dates that the catalog lacks, or has with another day. */
   ends: ReportedEnd[];
   /** Rates that differ from those in force on the day of the source. */
   prices: (Reported & { modelKey: string; rate: keyof SourcePrice; usdPerMillion: number; ours: number | null })[];
@@ -49,7 +49,10 @@ const RATES = {
   cacheWrite: 'cacheWriteUsdPerMillion',
 } as const;
 
-/** What `sources` have and the catalog lacks or contradicts, by model; what several say alike is one item. */
+/**
+ * The statements of `sources` that the catalog lacks or contradicts, by model; equal statements of several sources are
+ * one item.
+ */
 export function catalogNews(catalog: Catalog, sources: readonly SourceFacts[]): CatalogNews {
   const newestFirst = sources.toSorted((a, b) => Number(a.date < b.date) - Number(a.date > b.date));
   return {
@@ -60,8 +63,8 @@ export function catalogNews(catalog: Catalog, sources: readonly SourceFacts[]): 
 }
 
 /**
- * The items of `news` that `told` does not have, whoever reports them: at most `max`, the ends first, then the models, then
- * the prices. `more` counts those that are left.
+ * The items of `news` that are not in `told`, from any source: at most `max`, first the shutdown dates, then the
+ * models, then the prices. `more` is the number of remaining items.
  */
 export function untoldNews(
   news: CatalogNews,
@@ -85,7 +88,7 @@ export function countOf({ ends, missing, prices }: CatalogNews): number {
   return ends.length + missing.length + prices.length;
 }
 
-/** What is claimed, and not what the catalog has instead, which changes with it. */
+/** The claim, without the catalog's own date, which may change. */
 const claimOfEnd = ({ modelKey, shutdownAt }: CatalogNews['ends'][number]) => `${modelKey} ends ${shutdownAt}`;
 const claimOfModel = ({ modelKey }: CatalogNews['missing'][number]) => modelKey;
 const claimOfPrice = ({ modelKey, rate, usdPerMillion }: CatalogNews['prices'][number]) =>
@@ -95,7 +98,7 @@ function claimsOf({ ends, missing, prices }: CatalogNews): string[] {
   return [...ends.map(claimOfEnd), ...missing.map(claimOfModel), ...prices.map(claimOfPrice)];
 }
 
-/** The items of all sources by what they say, sorted. */
+/** The items of all sources by their statements, sorted. */
 function merged<Item extends object>(
   sources: readonly SourceFacts[],
   itemsOf: (facts: SourceFacts) => Item[],
@@ -120,7 +123,7 @@ function missingFrom(catalog: Catalog, facts: SourceFacts) {
   const ids = new Set([...facts.ids, ...Object.keys(facts.ends), ...Object.keys(facts.prices)]);
   return (
     [...ids]
-      // A provider may sell models of others, which are not its own.
+      // A provider may also sell other providers' models.
       .filter((id) => matchModel(catalog, id, Date.parse(date)) === null)
       .map((id) => {
         const nearest = lookUpModel(catalog, id, Date.parse(date), provider)?.model;

@@ -1,8 +1,8 @@
 /**
  * Exact prices with ids: the rate card of a model at a time, and its price snapshot.
  *
- * A snapshot id is `provider/model@` and a hash of the rates, so equal rates always have the same id and different
- * rates another. A scheduled change takes effect at the start of its UTC day.
+ * A snapshot id is `provider/model@` and a hash of the rates, so equal rates always have the same id, and different
+ * rates have different ids. A scheduled change takes effect at the start of its UTC day.
  */
 
 import type { CallPart, PricedPart } from '../domain/call-parts.ts';
@@ -27,39 +27,39 @@ export interface PriceSnapshot {
   modelKey: string;
   /** First UTC day on which the rates are in force; `null` for rates without a date in the catalog. */
   effectiveFrom: string | null;
-  /** The listed price, with the uses that its provider bills alike for its models. */
+  /** The listed price, with the tool uses that its provider bills at one rate for all of its models. */
   rates: CatalogPricing & { uses?: Rate[] };
   source: string;
   catalogVersion: string;
 }
 
-/** What a call reports about the model that ran. */
+/** The model that ran, as a call reports it. */
 export interface ReportedModel {
   modelUsed?: string | undefined;
   providerUsed?: string | undefined;
 }
 
-/** The name that a request asked for, and the one that the answer to it has. */
+/** The name in a request, and the name in its answer. */
 export interface AskedModel extends Pick<ReportedModel, 'providerUsed'> {
   asked: string | undefined;
   served: string | undefined;
 }
 
-/** A price that an organization set itself. */
+/** An organization's own price. */
 export interface OwnPrice {
-  /** From when it is in force; 0: always was. */
+  /** The time from which it is in force; 0: always. */
   fromMs: number;
   card: RateCard;
-  /** What it does not state has no rate, whatever the catalog knows of the model. */
+  /** A component that it does not list has no rate, even if the catalog knows one. */
   strict?: boolean | undefined;
 }
 
-/** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`; of each the latest first. */
+/** An organization's own prices, which take precedence over the catalog, by `ownPriceKey`; the latest of each first. */
 export type OwnPrices = ReadonlyMap<string, readonly OwnPrice[]>;
 
 /**
  * The price of the model that a call reported at `nowMs`: the organization's own price, completed by the catalog's
- * relations, else the catalog's.
+ * relations, or the catalog's price.
  */
 export async function resolvePrice(
   catalog: Catalog,
@@ -86,7 +86,7 @@ export async function resolvePrice(
   return { available: true, card: assumption === null ? priced : { ...priced, assumption } };
 }
 
-/** What the price assumes of the model; `null` if the name says which it is. */
+/** The assumption that the price makes about the model; `null` if the name identifies it. */
 function assumptionOf({ model, unlistedPin, newestOfLine }: Match, name: string): string | null {
   const key = modelKeyOf(model);
   if (unlistedPin) return `${name}: the catalog does not list it, and prices it as ${key}`;
@@ -94,9 +94,9 @@ function assumptionOf({ model, unlistedPin, newestOfLine }: Match, name: string)
 }
 
 /**
- * The name that a call records as its model, by which its price is found at its end and later: the name that was asked for
- * if the organization has a price of its own for it, whatever the answer calls itself; else the one that served the call, or
- * the asked one if only that has a price.
+ * The name that a call records as its model, by which its price is found at its end and later. If the organization
+ * prices the requested name itself, it is that name, whatever the answer says; otherwise the name that served the call,
+ * or the requested one if only that has a price.
  */
 export async function modelToRecord(
   catalog: Catalog,
@@ -110,16 +110,16 @@ export async function modelToRecord(
   if (!askedPrice.available) return served;
   const match = matchModel(catalog, asked, nowMs);
   const model = match?.model ?? null;
-  // An answer names the model alone: that it ran in batches or fast stands in the name that was asked for.
+  // An answer names only the model: only the requested name says that it ran in batches or fast.
   if (match?.variant && matchModel(catalog, served, nowMs)?.model === model) return asked;
   const isOwn = ownPrice(own, { modelUsed: asked, providerUsed }, model, channel, nowMs) !== null;
   if (!isOwn) return price.available ? served : asked;
-  // If both names have the same price, the name that served tells more.
+  // If both names have the same price, the name that served is more exact.
   const isSame = price.available && price.card.snapshotId === askedPrice.card.snapshotId;
   return isSame && servedBy(served, providerUsed).region === channel.region ? served : asked;
 }
 
-/** As `resolvePrice`, with only the rates that this usage can need. */
+/** Like `resolvePrice`, with only the rates that this usage can need. */
 export async function resolvePriceFor(
   catalog: Catalog,
   own: OwnPrices,
@@ -131,10 +131,10 @@ export async function resolvePriceFor(
   return price.available ? { available: true, card: cardFor(price.card, usage) } : price;
 }
 
-/** Caches the completed card of an own price, with the card of the catalog that completed it. */
+/** Caches the completed card of an own price, with the catalog's card that completed it. */
 const completed = new WeakMap<RateCard, { known: RateCard; card: RateCard }>();
 
-/** The card of an own price, completed by what the catalog knows of the model, unless the price is strict. */
+/** The card of an own price, completed by the catalog's rates of the model, unless the price is strict. */
 async function ownCardOf(
   catalog: Catalog,
   { card, strict }: OwnPrice,
@@ -148,7 +148,7 @@ async function ownCardOf(
   const before = completed.get(card);
   const now = before?.known === known ? before : { known, card: completeCard(card, known) };
   completed.set(card, now);
-  // Unless the catalog knows what a region adds, the price holds in all of them.
+  // Unless the catalog knows a regional surcharge, the price applies in all regions.
   return { regionalPercent: card.regionalPercent, ...servedCard(model, now.card, served) };
 }
 
@@ -162,12 +162,12 @@ function modelBehindVendor(catalog: Catalog, modelKey: string, nowMs: number): C
   return matchModel(catalog, modelKey.slice(modelKey.indexOf('/') + 1), nowMs)?.model;
 }
 
-/** The card, which says so if the catalog stood in for another one. */
+/** The card; it is marked if the catalog stood in for another one. */
 function ofCatalog({ standsIn }: Catalog, card: RateCard): RateCard {
   return standsIn ? { ...card, standsIn } : card;
 }
 
-/** The card of a model as its channel serves it. */
+/** The card of a model at its channel. */
 function servedCard(model: CatalogModel, card: RateCard, { channel, region }: Served): RateCard {
   if (channel === null && region === null) return card;
   const { regionalPercent: direct, ...rest } = card;
@@ -176,8 +176,8 @@ function servedCard(model: CatalogModel, card: RateCard, { channel, region }: Se
 }
 
 /**
- * The key of a model's own price: its key in the catalog, of a channel `channel/model`, or the name in lower case if the
- * catalog does not have it, or has it as a variant with another price or as a name that moves.
+ * The key of a model's own price: its key in the catalog, for a channel `channel/model`, or the name in lower case if
+ * the catalog does not have it, or has it as a variant with another price or as a moving name.
  */
 export function ownPriceKey(catalog: Catalog, name: string, nowMs: number): string {
   const match = matchModel(catalog, name, nowMs);
@@ -187,8 +187,8 @@ export function ownPriceKey(catalog: Catalog, name: string, nowMs: number): stri
 }
 
 /**
- * The organization's own price of the name itself, else of the model that it resolves to, of its channel first. A price is
- * kept under a name if the catalog did not have it then, or if the name alone has that price.
+ * The organization's own price of the name itself, otherwise of the model that it resolves to, of its channel first. A
+ * price is stored under a name if the catalog did not have it then, or if only that name has that price.
  */
 function ownPrice(
   own: OwnPrices,
@@ -223,7 +223,7 @@ export async function cardOn(
   return model.pricing ? rateCard(model, model.pricing, nowMs) : null;
 }
 
-/** The price that a channel asks itself; none if it is the provider's. */
+/** The channel's own price; `null` if it is the provider's. */
 function pricingOn({ channels = [] }: CatalogModel, channel: Channel | null): CatalogPricing | undefined {
   return channels.find((own) => own.channel === channel)?.pricing;
 }
@@ -290,7 +290,7 @@ async function newCard(model: CatalogModel, current: CatalogPricing, percent: nu
   };
 }
 
-/** A price in the short form: rates of text, with those of long prompts, and further components. */
+/** A price in the short form: text rates, with those of long prompts, and further components. */
 export interface ListedPrice extends Loose<CatalogRates> {
   tiers?: readonly (CatalogRates & { inputTokensAbove: number; assumption?: string | undefined })[] | undefined;
   components?: readonly ListedComponent[] | undefined;
@@ -349,7 +349,7 @@ function assumed(rate: Rate, assumption: string | undefined): Rate {
   return assumption === undefined ? rate : { ...rate, assumption };
 }
 
-/** The hash covers only the rates: correcting a source text, or confirming a rate, is not a new price. */
+/** The hash covers only the rates: a corrected source text or a confirmed rate is not a new price. */
 async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
   const { source: _source, batchMultiplier: _batch, ...listed } = pricing;
   const uses = usesOf(model);

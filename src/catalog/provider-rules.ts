@@ -1,24 +1,30 @@
 /**
- * Rates that a provider states for many of its models at once. What a price lists itself wins over these.
+ * Rates that a provider states for many of its models at once. A price's own rates win over these.
  *
  * Sources, read as of 2026-11-22:
- * - Anthropic: platform.claude.com/docs/en/about-claude/pricing: web searches at 10 USD per 1,000; from Claude Sonnet 4.5 on, regional endpoints
- *   of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the same; models from Claude 4.6 on
- *   cost 10 % more where they run in the USA alone (`inference_geo`, the US data zone of Microsoft Foundry), as their prices list.
+ * - Anthropic: platform.claude.com/docs/en/about-claude/pricing: web searches at 10 USD per 1,000; from Claude Sonnet
+ *   4.5 on, regional endpoints
+ *   of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the same; models from Claude 4.6
+ *   on
+ *   cost 10 % more if they run only in the USA (`inference_geo`, the US data zone of Microsoft Foundry), as their
+ *   prices list.
  * - OpenAI: developers.openai.com/api/docs/pricing: web search at 10 USD and file search at 2.50 USD per 1,000 calls
  *   (not for models that search in every call, which have prices of their own); developers.openai.com/api/docs/guides/
- *   data-residency: 10 % more for models released since 2026-03-05, older models the same; not said of Azure. Images in a prompt of a chat
- *   model cost what text costs. On Bedrock: the model cards of AWS, and pi-ai 1.5.2: `global.` as OpenAI lists it, all else 10 % more.
- * - Google: ai.google.dev, Gemini API pricing: grounding with Google Search at 14 USD per 1,000 queries from Gemini 3 on,
+ *   data-residency: 10 % more for models released since 2026-03-05, older models the same; not stated for Azure. Images
+ *   in a prompt of a chat
+ *   model cost the same as text. On Bedrock: the model cards of AWS, and pi-ai 1.5.2: `global.` as OpenAI lists it, all
+ *   others 10 % more.
+ * - Google: ai.google.dev, Gemini API pricing: grounding with Google Search at 14 USD per 1,000 queries from Gemini 3
+ *   on,
  *   and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video. It states a price of
- *   audio where that differs, which it does for no Pro model, and for no other one since Gemini 3.5 (also genai-prices 0.1.8:
- *   "no separate audio rate"). Decisions have one price of input, whatever it is.
+ *   audio if that differs; no Pro model has one, and no other model since Gemini 3.5 (also genai-prices 0.1.8:
+ *   "no separate audio rate"). Decisions have one price for any input.
  */
 import { type Component, type Rate, rateOf } from '../domain/price.ts';
 import type { Channel } from './channel.ts';
 import type { CatalogModel } from './model.ts';
 
-/** The uses of tools that a provider bills alike for its models. */
+/** The tool uses that a provider bills at one rate for all of its models. */
 export function usesOf({ provider, kind, model }: CatalogModel): Rate[] {
   if (kind !== 'chat') return [];
   switch (provider) {
@@ -34,12 +40,12 @@ export function usesOf({ provider, kind, model }: CatalogModel): Rate[] {
   }
 }
 
-/** Whether Google bills a grounded prompt once, however many queries it made. */
+/** Whether Google bills a grounded prompt once, for any number of queries. */
 export function isGeminiBefore3(model: string): boolean {
   return /^gemini-[12][.-]/.test(model);
 }
 
-/** Parts of a prompt that a model bills as text where it lists no rate for them. */
+/** Parts of a prompt that a model bills as text if it lists no rate for them. */
 export function billedAsWhole(model: CatalogModel): Component[] {
   const { kind, modalities } = model;
   if (kind !== 'chat' && kind !== 'decision') return [];
@@ -49,7 +55,7 @@ export function billedAsWhole(model: CatalogModel): Component[] {
   ];
 }
 
-/** Whether Google states one price of input for the model, audio included. */
+/** Whether Google states one input price for the model, audio included. */
 function isAudioText({ provider, model, kind }: CatalogModel): boolean {
   const since35 = /^gemini-(?:[\d.]+-pro\b|3\.[5-9]-|[4-9]|(?:pro|flash|flash-lite)-latest$)/;
   return provider === 'google' && (kind === 'decision' || since35.test(model));
@@ -58,7 +64,9 @@ function isAudioText({ provider, model, kind }: CatalogModel): boolean {
 const ANTHROPIC_CLOUD_PREMIUM_FROM = '2025-09-29';
 const OPENAI_REGIONAL_PREMIUM_FROM = '2026-03-05';
 
-/** Token rates of a regional endpoint in percent of the global ones; `undefined` where the provider does not say. */
+/**
+ * Token rates of a regional endpoint in percent of the global ones; `undefined` if the provider does not state them.
+ */
 export function regionalPercent(model: CatalogModel, channel: Channel | null): number | undefined {
   const { provider, releasedAt, pricing } = model;
   if (provider === 'anthropic' && (channel === 'bedrock' || channel === 'vertex')) {

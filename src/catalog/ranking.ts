@@ -3,12 +3,12 @@
  *
  * In this order:
  *
- * 1. Unsuited models are excluded: those of another kind of work, those made for special work that the source is not
- *    made for, and those without a kind of output that the source has (`unsuitedFor`).
- * 2. Candidates with a setback rank behind all without: of a smaller line of the same provider, no newer where an
- *    upgrade is sought, or with a moving name (`setbacksOf`).
- * 3. The provider: a fallback is sought at another one, because an outage is of a provider; an upgrade and the
- *    successor of a retired model at the same one.
+ * 1. Unsuited models are excluded: those for another kind of work, those for special work that the source does not
+ *    do, and those that lack a kind of output of the source (`unsuitedFor`).
+ * 2. Candidates with a setback rank behind all others: a smaller line of the same provider, a model that is not newer
+ *    if an upgrade is sought, or a moving name (`setbacksOf`).
+ * 3. The provider: a fallback is sought at another one, because an outage affects a whole provider; an upgrade and the
+ *    successor of a retired model are sought at the same one.
  * 4. Candidates with the specialty of the source rank before general ones.
  * 5. The score: a weighted mean of similarities between 0 and 1; the weights depend on the purpose (`WEIGHTS`).
  * 6. The higher generation, then the key, so that the order is deterministic.
@@ -64,7 +64,7 @@ export interface Assessment {
 
 export interface RankedModel extends Assessment {
   score: number;
-  /** Why it ranks behind every candidate that has none. */
+  /** Why it ranks behind every candidate without a setback. */
   setbacks: string[];
   reasons: string[];
 }
@@ -73,11 +73,11 @@ type Similarity = 'size' | 'price' | 'capabilities' | 'context' | 'recency';
 
 /** The weight of each similarity. Each row sums to 1. */
 export const WEIGHTS: Record<LookupPolicy['purpose'], Record<Similarity, number>> = {
-  // The newest of the same size. A lower price is as good as the same.
+  // The newest of the same size. A lower price counts the same as an equal one.
   upgrade: { recency: 0.4, size: 0.25, capabilities: 0.15, price: 0.15, context: 0.05 },
   // Does the same work at a similar price.
   fallback: { capabilities: 0.3, size: 0.25, price: 0.15, recency: 0.15, context: 0.15 },
-  // Closest in price and size to the model that is retired.
+  // Closest in price and size to the retired model.
   retirement: { price: 0.3, size: 0.25, capabilities: 0.2, recency: 0.15, context: 0.1 },
 };
 
@@ -88,7 +88,7 @@ const SUBSTITUTE_KINDS: Record<string, string[]> = { completion: ['chat'] };
 const PRICE_DISTANCE_MAX_PERCENT = 200;
 /** At this age the recency of a model is zero. */
 const RECENT_DAYS = 3 * 365;
-/** Outputs that a candidate must have if the source has them. Text is an output of nearly every model. */
+/** Outputs that a candidate must have if the source has them. Nearly every model has text. */
 const OUTPUTS = ['audio', 'image', 'video'];
 
 /** Whether the candidate does the same kind of work as the source. */
@@ -96,7 +96,7 @@ export function isSameWork(source: CatalogModel, candidate: CatalogModel): boole
   return candidate.kind === source.kind || (SUBSTITUTE_KINDS[source.kind] ?? []).includes(candidate.kind);
 }
 
-/** Why a candidate that does the same kind of work cannot stand in for the source all the same. */
+/** Why a candidate for the same kind of work still cannot replace the source. */
 export function unsuitedFor(source: CatalogModel, candidate: CatalogModel): string[] {
   const specialty = specialtyOf(candidate);
   const reasons: string[] = [];
@@ -161,7 +161,7 @@ export function rank(source: CatalogModel, candidate: Assessment, policy: Lookup
   return { ...candidate, score: round(score, 4), setbacks: setbacksOf(source, candidate.model, policy), reasons };
 }
 
-/** A fallback may be older: it is to work now, and nobody moves to it. */
+/** A fallback may be older: it has to work now, and is not a migration. */
 function setbacksOf(source: CatalogModel, model: CatalogModel, { purpose }: LookupPolicy): string[] {
   const setbacks: string[] = [];
   if (model.provider === source.provider && sizeOf(model) < sizeOf(source))
@@ -174,8 +174,8 @@ function setbacksOf(source: CatalogModel, model: CatalogModel, { purpose }: Look
 }
 
 /**
- * Above zero where the first is the newer one: by the days of their releases, else by the generations of one family.
- * `null` where neither tells.
+ * Above zero if the first is newer: by their release days, otherwise by the generations of one family. `null` if
+ * neither decides.
  */
 export function newerBy(one: CatalogModel, other: CatalogModel): number | null {
   if (one.releasedAt !== undefined && other.releasedAt !== undefined)
@@ -210,7 +210,7 @@ export function generationOf({ model }: CatalogModel): string {
   return (/\d+(?:[.-]\d{1,2}(?!\d))?o?|o\d+/.exec(undated)?.[0] ?? undated).replace('-', '.');
 }
 
-/** The exact cost of one request with the caller's token mix; `null` where the model has no price of text. */
+/** The exact cost of one request with the caller's token mix; `null` if the model has no text price. */
 export function requestUsd(card: RateCard, policy: LookupPolicy): number | null {
   const inputTokens = Math.round(policy.inputTokens);
   const cachedInputTokens = Math.round((inputTokens * policy.cachedInputPercent) / 100);

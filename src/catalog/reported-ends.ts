@@ -1,16 +1,16 @@
 /**
- * Ends that sources name and nobody has confirmed. They stand beside the catalog's own dates, as "reported by", and never
- * change a status: a person reads the provider's page, and publishes a catalog that has the date.
+ * Shutdown dates that sources name and nobody has confirmed. They are shown beside the catalog's own dates, as
+ * "reported by", and never change a status: a person reads the provider's page, and publishes a catalog with the date.
  */
 
 import { statusOn } from './lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type ReportedEnd } from './model.ts';
 import { catalogNews, type SourceFacts } from './news.ts';
 
-/** The catalog with what `sources` say of ends otherwise than it does: the same object if that is nothing. */
+/** The catalog with the shutdown dates of `sources` that differ from its own: the same object if none does. */
 export function withReportedEnds(catalog: Catalog, sources: readonly SourceFacts[]): Catalog {
   if (sources.length === 0) return catalog;
-  // Names are looked up in the copy, which then has its index already.
+  // Names are looked up in the copy, which then already has its index.
   const copy: Catalog = { ...catalog };
   const { ends } = catalogNews(copy, sources);
   if (ends.length === 0) return catalog;
@@ -18,13 +18,13 @@ export function withReportedEnds(catalog: Catalog, sources: readonly SourceFacts
   return copy;
 }
 
-/** The ends that are reported of a model. Of one that has ended, another day of the past tells nobody anything. */
+/** The reported shutdown dates of a model. If it has ended, another past day is of no use. */
 export function reportedEndsOf(catalog: Catalog, model: CatalogModel, day: string): readonly ReportedEnd[] {
   const reported = catalog.reportedEnds?.get(modelKeyOf(model)) ?? [];
   return statusOn(model, day) === 'RETIRED' ? reported.filter(({ shutdownAt }) => shutdownAt > day) : reported;
 }
 
-/** Those of all models, the soonest first. */
+/** The reported dates of all models, the soonest first. */
 export function allReportedEnds(catalog: Catalog, day: string): ReportedEnd[] {
   return catalog.models
     .flatMap((model) => reportedEndsOf(catalog, model, day))

@@ -1,8 +1,8 @@
 /**
  * The lookup's result for one key on one day: match, lifecycle, action, replacement, candidates, automation.
  *
- * It depends only on catalog, reviews, key, policy and day, so it is constant within a UTC day while nobody publishes a
- * catalog or reviews the model, and no list reports another end of it.
+ * It depends only on catalog, reviews, key, policy and day, so it is constant within a UTC day unless somebody
+ * publishes a catalog or reviews the model, or a list reports another shutdown date.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256Hex } from '../platform/hash.ts';
@@ -33,9 +33,9 @@ export interface RequestedKey {
 
 export interface Resolution {
   requested: RequestedKey;
-  /** The model that the key certainly means: everything in the answer is of this model. */
+  /** The model that the key certainly means: everything in the answer is about this model. */
   model: CatalogModel | null;
-  /** How the key was matched; a fuzzy match is the suggestion of a key, without a model. */
+  /** How the key was matched; a fuzzy match only suggests a key, without a model. */
   match: { matchedModelKey: string; strategy: LookUpMatch['strategy']; score?: number | undefined } | null;
   status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED' | 'UNKNOWN';
   action: 'KEEP' | 'REPLACE' | 'REVIEW';
@@ -43,9 +43,9 @@ export interface Resolution {
   providerReplacementModelKey: string | null;
   recommendedModelKey: string | null;
   recommendationSource: 'provider' | 'admin_review' | 'computed' | 'none';
-  /** The review of the model by an operator; `null` where there is none. */
+  /** An operator's review of the model; `null` if there is none. */
   review: Review | null;
-  /** Ends that lists name and nobody has confirmed: warnings alone say them. */
+  /** Shutdown dates that lists name and nobody has confirmed: only warnings show them. */
   reportedEnds: readonly ReportedEnd[];
   pricing: SourcePrice | null;
   equivalents: Candidate[];
@@ -82,7 +82,10 @@ export async function resolveKey(
   return { ...answer, decisionId: `dec_${(await sha256Hex(canonicalJson(decision))).slice(0, 24)}` };
 }
 
-/** The answer for a key that the catalog does not have. The nearest key is a suggestion: nothing of it is borrowed. */
+/**
+ * The answer for a key that the catalog does not have. The nearest key is only a suggestion: none of its facts are
+ * used.
+ */
 function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<Resolution, 'decisionId'> {
   return {
     requested,
@@ -107,7 +110,7 @@ function unknownKey(requested: RequestedKey, nearest: LookUpMatch | null): Omit<
   };
 }
 
-/** What to say of a key that the catalog does not have. */
+/** The message for a key that the catalog does not have. */
 export function notInCatalog(key: string, nearest: LookUpMatch | null): string {
   return `${key} is not in the catalog${nearest ? `; ${modelKeyOf(nearest.model)} is the most similar key` : ''}`;
 }
@@ -137,7 +140,7 @@ async function resolveMatch(
     );
   const thin = dated.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
-  // They are of the provider's own API.
+  // The reports are about the provider's own API.
   const reportedEnds = dated === source ? reportedEndsOf(catalog, source, day) : [];
   for (const end of reportedEnds) warnings.push(`a shutdown on ${reportOf(end)}, is not confirmed`);
   const action = isEnding ? 'REPLACE' : thin || isUnknown ? 'REVIEW' : 'KEEP';
@@ -195,7 +198,10 @@ async function resolveMatch(
   };
 }
 
-/** The provider's live replacement if the caller's lists allow it, else the reviewed one, else the best computed. */
+/**
+ * The provider's live replacement if the caller's lists allow it, otherwise the reviewed one, otherwise the best
+ * computed.
+ */
 function recommend(
   replacement: Replacement | null,
   review: ReviewedReplacement | null,

@@ -1,6 +1,6 @@
 /**
- * The replacements that operators reviewed, as the lookup uses them. A review does not outlive its replacement: where
- * that is retired or has left the catalog, the review says nothing.
+ * The replacements that operators reviewed, for the lookup. A review does not outlive its replacement: after that is
+ * retired or has left the catalog, the review has no effect.
  */
 
 import { utcDay } from '../platform/time.ts';
@@ -19,7 +19,7 @@ export type Reviews = ReadonlyMap<string, Review>;
 
 export const NO_REVIEWS: Reviews = new Map();
 
-/** A review with the model that it names; `null` where that cannot be used on the day. */
+/** A review with the model that it names; `null` if that cannot be used on the day. */
 export interface ReviewedReplacement {
   review: Review;
   model: CatalogModel | null;
@@ -37,7 +37,7 @@ export function reviewedReplacementOf(
   return { review, model: model && statusOn(model, day) !== 'RETIRED' ? model : null };
 }
 
-/** How an answer cites the review. */
+/** The citation of the review in an answer. */
 export function citationOf({ reviewedAtMs, reason }: Review): string {
   return `reviewed by an operator on ${utcDay(reviewedAtMs)}: ${reason}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What a caller should know before a swap, as warnings of the lookup: thin evidence, what the provider asks of a
- * request to the replacement, who may use a model, and what changes with it.
+ * The facts that a caller should know before a swap, as warnings of the lookup: weak evidence, the provider's
+ * conditions for requests to the replacement, the accounts that may use a model, and the changes.
  */
 import type { Replacement } from './lifecycle.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
@@ -18,7 +18,7 @@ export function swapWarnings(
   ];
 }
 
-/** Whether nothing but the caller's own limits stands between the caller and the provider's replacement. */
+/** Whether only the caller's own limits prevent the provider's replacement. */
 export function isUnconditional({ lifecycle }: CatalogModel): boolean {
   return lifecycle.replacementNote === undefined && lifecycle.replacementEvidence?.confidence !== 'secondary';
 }

@@ -13,7 +13,7 @@ import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, 
 import { type ListedPrice, ratesOf } from './prices.ts';
 
 export interface Problem {
-  /** `provider/model`, or the place in the document if there is none; empty for the document itself. */
+  /** `provider/model`, or the path in the document if there is none; empty for the document itself. */
   modelKey: string;
   field: string;
   message: string;
@@ -78,7 +78,7 @@ function keyOfAnything(entry: unknown, index: number): string {
   return typeof provider === 'string' && typeof model === 'string' ? `${provider}/${model}` : `models.${index}`;
 }
 
-/** Models by `provider/name`, where the name is their own or an alias. */
+/** Models by `provider/name`, for their own names and their aliases. */
 function indexNames(models: readonly CatalogModel[]): Map<string, CatalogModel> {
   const names = new Map<string, CatalogModel>();
   for (const model of models) for (const alias of model.aliases) names.set(`${model.provider}/${alias}`, model);
@@ -228,7 +228,7 @@ function amountFindings(field: string, rates: Partial<CatalogRates>): Finding[] 
   });
 }
 
-/** A price has a rate, and one alone for each component under the same conditions. */
+/** A price has a rate, and only one for each component under the same conditions. */
 function componentFindings(field: string, pricing: ListedPrice): Finding[] {
   const rates = ratesOf(pricing);
   if (rates.length === 0) return [{ field, message: 'has no rate' }];

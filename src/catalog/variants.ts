@@ -1,20 +1,22 @@
 /**
- * The price of a model whose name says that it is served in batches or fast: `openai/gpt-6-sol:batch`, `claude-opus-5-5-fast`.
+ * The price of a model whose name says that it is served in batches or fast: `openai/gpt-6-sol:batch`,
+ * `claude-opus-5-5-fast`.
  *
- * Routers sell these at what the provider asks for its batches and its fast mode. So the rates of that condition become the
- * standard ones, whatever the call reports; uses of tools cost the same. What the catalog does not list has no rate.
+ * Routers sell these at the provider's price for its batches and its fast mode. So the rates of that condition become
+ * the standard ones, whatever the call reports; uses of tools cost the same. A component that the catalog does not list
+ * has no rate.
  */
 import { divideHalfUp } from '../domain/money.ts';
 import { isUse, type Rate, type RateCard } from '../domain/price.ts';
 import type { Variant } from './matching.ts';
 
-/** Of a fast model, Anthropic lists the rates by speed, and the others by service tier. */
+/** Anthropic lists the rates of a fast model by speed, and the others by service tier. */
 function isOfVariant({ when }: Rate, variant: Variant): boolean {
   if (variant === 'batch') return when?.serviceTier === 'batch';
   return when?.speed === 'fast' || when?.serviceTier === 'priority';
 }
 
-/** The card of the variant. Its rates stand under both conditions, because a call of it may report them or not. */
+/** The card of the variant. Its rates apply under both conditions, because a call may or may not report them. */
 export function variantCard(card: RateCard, variant: Variant): RateCard {
   const uses = card.rates.filter(({ component }) => isUse(component));
   const tokens = card.rates.filter(({ component }) => !isUse(component));
@@ -27,7 +29,7 @@ export function variantCard(card: RateCard, variant: Variant): RateCard {
   };
 }
 
-/** Batches cost half if no rates are listed for them. */
+/** Batches cost half if they have no listed rates. */
 function halved(tokens: readonly Rate[]): Rate[] {
   return tokens
     .filter(({ when }) => when?.serviceTier === undefined && when?.speed === undefined)

@@ -1,11 +1,11 @@
 /**
  * `npm run build:client`: builds the client library as a package, packs it, and prints the lines that install it.
  *
- * `src/client/package/` has what the package takes over: its manifest, which lists the entry points, README and
- * changelog. `docs/client.md` becomes its GUIDE.md, and its version is the root's. Each entry point is one ES module,
- * with shared code in chunks. Declarations come from the compiler, except the types of requests and responses, which
- * `client-types.ts` writes. An import of another package or of a file outside the folder fails the build, and so does one of
- * Node's own modules but in `testing`.
+ * The package takes its manifest, which lists the entry points, its README and its changelog from
+ * `src/client/package/`. `docs/client.md` becomes its GUIDE.md, and its version is the root's. Each entry point is one
+ * ES module, with shared code in chunks. Declarations come from the compiler, except the types of requests and
+ * responses, which `client-types.ts` writes. An import of another package or of a file outside the folder fails the
+ * build, and so does one of Node's own modules, except in `testing`.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const run = promisify(execFile);
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const SOURCE = join(ROOT, 'src', 'client');
-/** What else the package has, and where it is from. */
+/** The package's other files, and their sources. */
 const DOCUMENTS = {
   'README.md': join(SOURCE, 'package', 'README.md'),
   'CHANGELOG.md': join(SOURCE, 'package', 'CHANGELOG.md'),
@@ -71,13 +71,13 @@ async function pack(out: string): Promise<string> {
   return join(folder, stdout.trim());
 }
 
-/** Applications import `callmeter`, whatever the package's own name is. */
+/** Applications import `callmeter`, whatever the package's own name. */
 function installLine(path: string): string {
   const what = `callmeter@file:${path}`;
   return `npm install ${/^[\w@:./+-]+$/.test(what) ? what : `'${what.replaceAll("'", String.raw`'\''`)}'`}`;
 }
 
-/** Among the sources it has another name and no version, so that nobody publishes them. */
+/** Its name in the repository differs and has no version, so that nobody publishes it from there. */
 async function writeManifest(out: string, repository: string | undefined): Promise<void> {
   const { name, description, keywords, ...members } = manifest;
   const addresses = repository && {
@@ -93,7 +93,7 @@ async function copyDocuments(out: string): Promise<void> {
   await Promise.all(Object.entries(DOCUMENTS).map(([name, path]) => cp(path, join(out, name))));
 }
 
-/** Of the root's manifest, the client has its version and nothing else. */
+/** Reads only the version of the root's manifest into the client. */
 const versionAlone: Plugin = {
   name: 'version-alone',
   setup({ onLoad }) {
@@ -152,7 +152,7 @@ async function buildTypes(out: string): Promise<void> {
   }
 }
 
-/** The one entry point that runs on Node alone. */
+/** The one entry point that runs only on Node. */
 function isOfNode(path: string): boolean {
   return /^testing\.(?:js|d\.ts)$/.test(posix.basename(path));
 }

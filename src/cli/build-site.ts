@@ -1,9 +1,9 @@
 /**
- * Makes the files that the Worker serves beside its bundle: the API reference (src/site/docs), the console's script and the
- * font. wrangler runs this whenever it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
+ * Makes the files that the Worker serves beside its bundle: the API reference (src/site/docs), the console's script and
+ * the font. wrangler runs this when it bundles the Worker: by `npm start`, `npm run deploy:check` and a deployment.
  *
- * Nothing is made if the files are those of the same sources. Files that have not changed are left alone, and others
- * replaced at once: a server that runs reads them meanwhile.
+ * If the sources are unchanged, nothing is made. Unchanged files are left alone, and others are replaced in one step,
+ * because a running server reads them meanwhile.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -19,12 +19,12 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = join(ROOT, 'src', 'site', 'docs');
 const DOCUMENTS = join(ROOT, 'docs');
 const FONT = join(ROOT, 'node_modules', '@fontsource-variable', 'inter');
-/** As in wrangler.toml. */
+/** The folder in wrangler.toml. */
 const SITE = join(ROOT, 'dist', 'site');
-/** Where files are written before they take their place. */
+/** The folder in which files are written before they take their place. */
 const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 
-/** The hash of what the files were made of. */
+/** The hash of the files' sources. */
 const MADE_OF = join(ROOT, 'dist', 'site-made-of');
 const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERVICE_SOURCES.files, 'README.md'] };
 
@@ -57,7 +57,7 @@ async function makeSite(): Promise<void> {
   await removeOthers(new Set(files.map(([path]) => path)));
 }
 
-/** Node reads no JSX, so that the pages are bundled first. */
+/** Node cannot read JSX, so the pages are bundled first. */
 async function loadSite(): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), 'callmeter-site-'));
   try {
@@ -91,7 +91,7 @@ async function readDocuments(): Promise<Map<string, string>> {
   return new Map(await Promise.all(texts));
 }
 
-/** Of the documents, at their paths below `/docs`. */
+/** The documents' pictures, at their paths below `/docs`. */
 async function readPictures(): Promise<[string, Buffer][]> {
   const names = await readdir(DOCUMENTS, { recursive: true });
   const pictures = names.filter((name) => PICTURE.test(name));
@@ -105,7 +105,7 @@ async function readPictures(): Promise<[string, Buffer][]> {
   );
 }
 
-/** What pages of the console load: their script, and the font with its licence. */
+/** The files that console pages load: their script, and the font with its licence. */
 async function readLoaded(): Promise<[string, string | Buffer][]> {
   const [script, font, licence] = await Promise.all([
     transform(CONSOLE_SCRIPT, { minify: true, target: 'es2022' }),

@@ -1,9 +1,9 @@
 /**
- * Bundles the Worker as for a deployment, and makes the files that it serves. A bundle of sources that have not changed is
- * copied from an earlier one, because wrangler takes seconds for it.
+ * Bundles the Worker as for a deployment, and makes the files that it serves. A bundle of sources that have not changed
+ * is copied from an earlier one, because wrangler takes seconds for it.
  *
- * Sources are everything that wrangler reads in the repository, by content, and the lock file stands for the packages: who
- * changes a file in `node_modules` by hand removes the folder of bundles too.
+ * Sources are everything that wrangler reads in the repository, by content. The lock file stands for the packages:
+ * after a change of a file in `node_modules` by hand, remove the folder of bundles.
  */
 import { execFile } from 'node:child_process';
 import { basename, join } from 'node:path';
@@ -31,7 +31,7 @@ export async function bundle(stateDir: string, { script, folder } = SERVICE): Pr
   if (made === (await nameOf(script))) await keep('bundles', made, join(stateDir, folder));
 }
 
-/** A script of a suite may import every file of `test`. */
+/** A suite's script may import every file of `test`. */
 async function nameOf(script: string): Promise<string> {
   const folders = script.startsWith('test/') ? [...SERVICE_SOURCES.folders, 'test'] : SERVICE_SOURCES.folders;
   const hash = await hashOf({ folders, files: [...SERVICE_SOURCES.files, script] });

@@ -9,9 +9,9 @@ import type { Problem } from '../catalog/validate.ts';
 import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
 import { indent, labelOf, pairs, section, show, table } from './table.ts';
 
-/** How many names of a group are printed; `--json` has all of them. */
+/** The number of names of a group that are printed; `--json` has all of them. */
 const NAMES_SHOWN = 40;
-/** How many of the oldest sources are printed; `--json` has all of them. */
+/** The number of the oldest sources that are printed; `--json` has all of them. */
 const OLDEST_SHOWN = 15;
 
 export function showProblems(problems: readonly Problem[]): string {

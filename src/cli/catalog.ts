@@ -1,10 +1,10 @@
 /**
  * `npm run catalog -- <verb>`: imports upstream price lists into a catalog file; checks, compares and publishes it, and
- * says what in it should be read again, and what packages know that it does not.
+ * lists its facts that should be read again, and the facts of packages that it lacks.
  *
  * Only `--out` writes a file and only `publish` publishes. Output is text, or JSON with `--json`. Exit code 0 means
- * success, 1 a catalog with problems or stale statuses, a rejected request or a package that could not be read, 2 a wrong
- * command line.
+ * success, 1 a catalog with problems or stale statuses, a rejected request or a package that could not be read, 2 a
+ * wrong command line.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -142,7 +142,7 @@ async function importFile([file = '']: string[], { from = '', into, out, date = 
   const { problems } = readCatalogDocument({ ...base.document, models });
   if (problems.length > 0) return withProblems(problems, report);
   const bound = changeBound(report, base.document.models);
-  // The result has the same form as the file it came from.
+  // The result has the same form as the file that it came from.
   if (out !== undefined) await writeJson(out, Array.isArray(base.raw) ? models : { ...(base.raw as object), models });
   const notes = [
     ...(bound === null ? [] : [`Too much for an automatic publication: ${bound}.`]),
@@ -232,7 +232,7 @@ async function readCatalog(file: string): Promise<Read> {
   const raw = await readJson(file);
   const { document, problems } = readCatalogDocument(raw);
   if (!document) return { problems };
-  // The document as written, because the members of a validated copy are in the schema's order.
+  // The document in its own order, because the members of a validated copy are in the schema's order.
   return { raw, document: (Array.isArray(raw) ? { models: raw } : raw) as CatalogDocument };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The demo organization: a Free and a Pro plan, real model mappings, the demo key of `.dev.vars`, and the vendor for trying
- * out in the place of each vendor that it has no key of.
+ * The demo organization: a Free and a Pro plan, real model mappings, the demo key of `.dev.vars`, and the vendor for
+ * trying out in place of each vendor without a key.
  *
  * Everything except the key is created through the operator API. The key's value is fixed, so its row is written
  * directly.
@@ -51,7 +51,7 @@ const MODELS = {
   premium: ['anthropic/claude-opus-5-5', 'openai/gpt-6-sol'],
 };
 
-/** Creates what is missing, but for the key; if everything exists, it changes nothing. */
+/** Creates the missing parts, except the key; if everything exists, it changes nothing. */
 export async function ensureDemoOrganization(url: string, operatorToken: string): Promise<void> {
   const operator = new OperatorClient(url, operatorToken);
   const path = `/operator/organizations/${DEMO_ORGANIZATION_ID}`;
@@ -70,7 +70,9 @@ export async function ensureDemoOrganization(url: string, operatorToken: string)
   ]);
 }
 
-/** A Pro plan of a start before it had a custom meter gets one, with its customers, unless an operator changed the plan. */
+/**
+ * An older Pro plan without a custom meter gets one, together with its customers, unless an operator changed the plan.
+ */
 async function renewPro(operator: OperatorClient, path: string): Promise<void> {
   const { data } = (await operator.send('GET', `${path}/plans/pro`)).body;
   const known = data as { version: number; plan: { customMeters: object } } | undefined;
@@ -79,14 +81,17 @@ async function renewPro(operator: OperatorClient, path: string): Promise<void> {
   await operator.demand('POST', `${path}/plans/pro/migrate`, { when: 'NOW' });
 }
 
-/** Providers that the vendor for trying out stands in for, with the path of its address (`VENDOR_BASE_URLS`). */
+/** Providers that the vendor for trying out replaces, with the path of its address (`VENDOR_BASE_URLS`). */
 const VENDOR_PATHS = { openai: '/v1', anthropic: '/v1', google: '/v1beta/openai' };
-/** The vendor for trying out takes any key; the last four characters of this one, its hint, tell it from an own key. */
+/**
+ * The vendor for trying out takes any key; the last four characters of this one, its hint, distinguish it from an own
+ * key.
+ */
 const MADE_UP_KEY = 'any-key-answers-are-MadeUp';
 
 /**
- * Registers the vendor for trying out as each provider that has no key of its own, and returns those. One that an
- * operator registered stays.
+ * Registers the vendor for trying out as each provider without a key, and returns those. An address that an operator
+ * registered stays.
  */
 export async function ensureDemoVendors(url: string, operatorToken: string, vendorUrl: string): Promise<string[]> {
   const operator = new OperatorClient(url, operatorToken);
@@ -120,7 +125,7 @@ export function keepDemoVendors({ db, url }: Server, operatorToken: string, vend
     if (found !== Object.keys(VENDOR_PATHS).length) await ensureDemoVendors(url, operatorToken, vendorUrl);
   };
   const lookAgain = (): void => {
-    // A server that is busy or stops is asked again.
+    // A server that is busy or stopping is asked again.
     timer = setTimeout(
       () =>
         void look()
@@ -136,12 +141,12 @@ export function keepDemoVendors({ db, url }: Server, operatorToken: string, vend
   };
 }
 
-/** The same host and key; its port may be another one than at the last start. */
+/** The same host and key; its port may have changed since the last start. */
 function isForTryingOut({ baseUrl, keyHint }: { baseUrl: string; keyHint: string }, vendorUrl: string): boolean {
   return keyHint === MADE_UP_KEY.slice(-4) && new URL(baseUrl).hostname === new URL(vendorUrl).hostname;
 }
 
-/** Makes it a key of the demo organization, which is there. */
+/** Makes it a key of the demo organization, which must exist. */
 export async function adoptDemoKey(server: Server, key: string): Promise<void> {
   const hash = createHash('sha256').update(key).digest('hex');
   await server.db

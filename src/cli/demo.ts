@@ -124,7 +124,7 @@ async function main(): Promise<void> {
   console.log('\nThe key of this run is revoked: the next request with it got a 401.');
 }
 
-/** Changes only what differs: a replaced plan or model list takes effect after a delay. */
+/** Changes only the parts that differ: a replaced plan or model list takes effect after a delay. */
 async function prepareOrganization(operator: Target): Promise<void> {
   const params = { org: ORGANIZATION_ID };
   const known = await callOperation(operator, 'readOrganization', { params }).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 /**
  * `npm run deploy`: from a Cloudflare account to a served request, and every later deployment.
  *
- * Each step can be repeated and finds what the ones before have done, so after a failure or an interruption the same
+ * Each step can be repeated and finds the results of earlier ones, so after a failure or an interruption the same
  * command continues. Progress goes to standard error, the outcome to standard output.
  */
 import { resolve } from 'node:path';
@@ -77,7 +77,7 @@ function interrupt(): void {
   interruption.abort(new Error('it was interrupted'));
 }
 
-/** Runs a step, and tells it with its time. */
+/** Runs a step, and prints its name with its time. */
 async function step<Result>(name: string, run: (tell: (line: string) => void) => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   current = name;
@@ -154,7 +154,7 @@ async function main(): Promise<void> {
   console.log(flags.json ? JSON.stringify(outcome, null, 2) : textOf(outcome));
 }
 
-/** Without the operator's token, and where CI is set, nothing is looked at: a key would stand in the log. */
+/** Without the operator's token, or if CI is set, the deployment is not checked: a key would appear in the log. */
 async function setUpWith(
   url: string,
   name: string,

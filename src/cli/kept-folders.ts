@@ -1,5 +1,5 @@
 /**
- * Folders that take seconds to make, kept by the hash of what they are made of, in `node_modules/.cache/callmeter`: the
+ * Folders that take seconds to make, stored by the hash of their sources in `node_modules/.cache/callmeter`: the
  * Worker's bundles, and the state of a first start. Each kind keeps the few that were used last.
  */
 import { createHash, randomUUID } from 'node:crypto';
@@ -8,18 +8,18 @@ import { join, resolve } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const KEPT = join(ROOT, 'node_modules', '.cache', 'callmeter');
-/** Of each kind; older ones are removed. */
+/** The most folders of each kind; older ones are removed. */
 const FOLDERS_MAX = 12;
 
 export type Kind = 'bundles' | 'states';
 
-/** What the service is made of. The lock file stands for the packages. */
+/** The sources of the service. The lock file stands for the packages. */
 export const SERVICE_SOURCES = {
   folders: ['src', 'durable-objects'],
   files: ['package.json', 'package-lock.json', 'tsconfig.json', 'wrangler.toml'],
 };
 
-/** SHA-256 of names and contents, and of the version of Node. Paths are of the repository. */
+/** SHA-256 of names and contents, and of the version of Node. Paths are relative to the repository. */
 export async function hashOf({ folders, files }: { folders: string[]; files: string[] }): Promise<string> {
   const listed = await Promise.all(
     folders.map(async (folder) => {
@@ -35,7 +35,7 @@ export async function hashOf({ folders, files }: { folders: string[]; files: str
   return hash.digest('hex');
 }
 
-/** Copies a kept folder to `to`, which may exist. Says whether it was there. */
+/** Copies a kept folder to `to`, which may exist. Returns whether it existed. */
 export async function copyKept(kind: Kind, name: string, to: string): Promise<boolean> {
   const path = join(KEPT, kind, name);
   if (!(await exists(path))) return false;
@@ -48,7 +48,7 @@ export async function copyKept(kind: Kind, name: string, to: string): Promise<bo
 /** Keeps a copy of `folder`. */
 export async function keep(kind: Kind, name: string, folder: string): Promise<void> {
   const made = join(KEPT, kind, name);
-  // Another process may make the same one: each copies to a folder of its own, and one of them takes its place.
+  // Another process may make the same folder: each copies to a folder of its own, and one of them takes the place.
   const unfinished = join(KEPT, kind, `unfinished-${randomUUID()}`);
   await mkdir(join(KEPT, kind), { recursive: true });
   try {

@@ -1,7 +1,7 @@
 /**
  * `node src/cli/node.mjs <script> [arguments]`: runs a script with a Node that supports this project's TypeScript.
  *
- * It uses the running Node if that is new enough, else the one that npm installed for this platform
+ * It uses the running Node if that is new enough, otherwise the one that npm installed for this platform
  * (optionalDependencies of package.json). Arguments, standard streams, signals and the exit code are passed through. It
  * is plain JavaScript, because an older Node must be able to read it.
  */

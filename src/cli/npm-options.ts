@@ -3,8 +3,8 @@
  */
 
 /**
- * Throws where npm has an option that the command does not have. `options` are the command's flags without dashes;
- * `command` is how the command is written for npm.
+ * Throws if npm has taken an option that the command does not have. `options` are the command's flags without dashes;
+ * `command` is the command's spelling for npm.
  */
 export function refuseOptionsOfNpm(
   command: string,

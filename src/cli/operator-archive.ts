@@ -1,12 +1,12 @@
 /**
  * `operator -- archive verify`: follows the pages of the verification to the end and reports its progress on standard
- * error. Ctrl+C stops it; nothing is changed by it.
+ * error. Ctrl+C stops it; it changes nothing.
  */
 import { callOperation, type Data } from './operator-client.ts';
 import type { Target } from './operator-target.ts';
 import { pairs, section, show, table } from './table.ts';
 
-/** What all pages found together. */
+/** The combined result of all pages. */
 export interface Verified {
   days: number;
   rows: number;

@@ -1,5 +1,5 @@
 /**
- * What needs attention on the command line.
+ * The items that need attention, on the command line.
  */
 import type { Data } from './operator-client.ts';
 import { show, table } from './table.ts';

@@ -65,28 +65,28 @@ export interface Command {
     until: (target: Target, params: Record<string, string>, data: never, tell: Tell) => Promise<unknown>;
     view: (data: never) => string;
   };
-  /** A flag with a number, by which the command fails on what it shows: exit code 1. */
+  /** A flag with a number that makes the command fail on its result: exit code 1. */
   fails?: Fails<never>;
-  /** The other act that a dispute may end with, in place of the correction: `--act goodwill`, or as a terminal is asked. */
+  /** The other act that may end a dispute, instead of the correction: `--act goodwill`, or the answer on a terminal. */
   goodwill?: (
     target: Target,
     params: Record<string, string>,
     body: Record<string, unknown>,
     tell: Tell,
   ) => Promise<Data<'grantCredit'>>;
-  /** Sends more than one request, and decides from what came whether the command failed. */
+  /** Sends more than one request, and decides from the answers whether the command failed. */
   run?: { all: (target: Target, tell: Tell) => Promise<unknown>; hasFailed: (data: never) => boolean };
   view: (data: never) => string;
 }
 
-/** Says on standard error how far a command is. */
+/** Reports the progress of a command on standard error. */
 type Tell = (line: string) => void;
 
 interface Fails<Of> {
   flag: string;
   help: string;
   when: (data: Of, limit: number) => boolean;
-  /** The query with what the decision needs. */
+  /** The query with the parameters that the decision needs. */
   query: (query: Record<string, string>, limit: number) => Record<string, string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Goodwill from the command line: a USD credit of what a call or an increment charged, granted once. The record and its
- * cost stay.
+ * Goodwill from the command line: a USD credit of the charge of a call or an increment, granted once. The record and
+ * its cost stay.
  */
 
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../contract/goodwill.ts';
@@ -9,10 +9,10 @@ import { callOperation, type Data } from './operator-client.ts';
 import { UsageError } from './operator-flags.ts';
 import type { Target } from './operator-target.ts';
 
-/** Says on standard error what is worth knowing. */
+/** Reports useful facts on standard error. */
 type Tell = (line: string) => void;
 
-/** Entries of one increment: one of its charge, one of its units, and a few of a reversal. */
+/** The most entries of one increment: one for its charge, one for its units, and a few for a reversal. */
 const ENTRIES_MAX = '200';
 
 export async function goodwillForCall(

@@ -32,7 +32,7 @@ export function argumentsOf({ operation, document, positional = [] }: Command): 
   return document ? [...parameters, 'file'] : [...parameters, ...positional];
 }
 
-/** The flags of the operation's query, without the paging that the command itself does. */
+/** The flags of the operation's query, without paging, which the command itself does. */
 export function queryFlags({ operation, positional = [] }: Command): Flag[] {
   const others = ['limit', 'cursor', ...positional];
   return flagsOf(operation.query).filter(({ field }) => !others.includes(field));
@@ -44,7 +44,7 @@ export function bodyFlags({ operation, document, noun, positional = [] }: Comman
   return named.map((flag) => ownFlag(flag, noun));
 }
 
-/** A field with the name of a common flag has the noun before it: the `url` of a webhook is `--webhook-url`. */
+/** A field with the name of a common flag gets the noun as a prefix: the `url` of a webhook is `--webhook-url`. */
 function ownFlag(flag: Flag, noun: string): Flag {
   return COMMON_FLAGS.includes(flag.name) ? { ...flag, name: `${noun.replace(/s$/, '')}-${flag.name}` } : flag;
 }

@@ -1,5 +1,5 @@
 /**
- * Margins on the command line: what usage cost, and what was paid for it.
+ * Margins on the command line: the cost of usage, and the payments for it.
  */
 import { formatUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
@@ -8,7 +8,7 @@ import { type Columns, pairs, section, show, table } from './table.ts';
 type Margin = Data<'readOrganizationMargin'>;
 type Figures = Margin['totals'];
 
-/** Groups of one dimension; `--json` has all of them. */
+/** The most groups of one dimension that are shown; `--json` has all of them. */
 const GROUPS_SHOWN_MAX = 10;
 
 export function showMargin(data: Margin): string {

@@ -1,5 +1,5 @@
 /**
- * The model radar on the command line, and when it fails a pipeline.
+ * The model radar on the command line, and the condition under which it fails a pipeline.
  */
 import { ModelRadarQuery } from '../contract/model-radar.ts';
 import type { Data } from './operator-client.ts';
@@ -8,12 +8,12 @@ import { indent, showField, table } from './table.ts';
 type Radar = Data<'readOrganizationModelRadar'>;
 type Item = Radar['items'][number];
 
-/** Whether a model of the list ends within so many days, or has ended. */
+/** Whether a model of the list ends within this many days, or has ended. */
 export function endsWithin({ items }: Radar, days: number): boolean {
   return items.some(({ status, daysLeft }) => status === 'RETIRED' || (daysLeft !== null && daysLeft <= days));
 }
 
-/** A horizon that has everything that ends within so many days. */
+/** A horizon that includes everything that ends within this many days. */
 export function withHorizon(query: Record<string, string>, days: number): Record<string, string> {
   const { horizonDays } = ModelRadarQuery.parse({ horizonDays: query.horizonDays });
   return { ...query, horizonDays: String(Math.max(horizonDays, days)) };
@@ -39,7 +39,7 @@ export function showRadar({ items, catalogVersion, degraded }: Radar): string {
   return `${shown}\n\nCatalog ${catalogVersion}.${words.length > 0 ? `\n\n${words.join('\n')}` : ''}${problem}`;
 }
 
-/** A star says that something is not in it. */
+/** A star marks a cost with parts left out. */
 function costThere({ replacementCostUSD, notPriced }: Item): string | null {
   if (replacementCostUSD === null) return null;
   return `${showField('costUSD', replacementCostUSD)}${notPriced.length > 0 ? ' *' : ''}`;

@@ -10,7 +10,7 @@ import { type Columns, pairs, section, show, showField, table } from './table.ts
 type Usage = Data<'readOrganizationUsage'>;
 type Figures = Usage['totals'];
 
-/** Groups of one dimension; `--json` has all of them. */
+/** The most groups of one dimension that are shown; `--json` has all of them. */
 const GROUPS_SHOWN_MAX = 10;
 
 export function showUsage(data: Usage): string {
@@ -105,7 +105,7 @@ export function showForecast(data: Data<'readOrganizationForecast'>): string {
 type Call = Data<'readOrganizationCall'>;
 type ChargeLine = NonNullable<Call['chargeLines']>[number];
 
-/** What became of a call that has no cost. */
+/** The state of a call without a cost. */
 const STATES: Readonly<Record<Call['status'], string>> = {
   IN_PROGRESS: 'in progress: it has begun and not ended',
   COMPLETED: 'completed',
@@ -182,7 +182,7 @@ function usedOf({ meter, limit, used }: { meter: string; limit: number | null; u
   return used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`;
 }
 
-/** What the charge is made of, and their sum. */
+/** The lines of the charge, and their sum. */
 function chargeTable(lines: readonly ChargeLine[], { chargeNanoUsd, markupPercent }: Call['payg']): string {
   const rows = lines.map(({ kind, amountNanoUsd }) => ({ text: chargeLineText(kind, markupPercent), amountNanoUsd }));
   return table([...rows, { text: 'Charge', amountNanoUsd: chargeNanoUsd ?? '0' }], {

@@ -1,6 +1,5 @@
 /**
- * Runs one command of the operator: arguments, and what the shell gives with them, become requests, output and an exit
- * code.
+ * Runs one command of the operator: arguments, with the shell's environment, become requests, output and an exit code.
  *
  * Output is text by default, and the API's `data` with `--json`. Exit code 0 means success, 1 an error, 2 a wrong
  * command line, 130 that the user stopped waiting; standard error has the reason. Every POST carries an idempotency
@@ -39,7 +38,7 @@ interface Items {
   nextCursor: string | null;
 }
 
-/** What a shell gives a command; `process` has it all. */
+/** The parts of a shell that a command uses; `process` has all of them. */
 export interface Shell extends Pick<NodeJS.Process, 'env' | 'cwd'> {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream;
@@ -124,7 +123,7 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   });
   const given = values as Record<string, string | undefined>;
   const act = command.goodwill && given.act !== undefined ? readAct(given.act) : null;
-  // What a correction needs to be told, goodwill does not.
+  // Goodwill does not need the fields that a correction requires.
   const bodyOf = act === 'goodwill' ? body.map((flag) => ({ ...flag, required: false })) : body;
   const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
   const named = Object.entries(readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2)));
@@ -165,7 +164,7 @@ function readArguments(command: Command, given: string[]): Record<string, string
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
 }
 
-/** What a dispute ends with. */
+/** The act that ends a dispute. */
 type Act = 'reverse' | 'goodwill';
 
 function readAct(text: string): Act {
@@ -173,7 +172,7 @@ function readAct(text: string): Act {
   return text;
 }
 
-/** Asks on a terminal which act is meant; a script that says nothing reverses. */
+/** Asks on a terminal for the act; a script without the flag reverses. */
 async function askForAct({ stdin, stderr }: Shell): Promise<Act> {
   const terminal = createInterface({ input: stdin, output: stderr });
   const typed = await terminal
@@ -186,7 +185,7 @@ async function askForAct({ stdin, stderr }: Shell): Promise<Act> {
   throw new Error('neither reverse nor goodwill was typed; nothing was done');
 }
 
-/** Asks to type the value again on a terminal; a script passes `--yes`. Says what would be done, and at which server. */
+/** Asks to type the value again on a terminal; a script passes `--yes`. Describes the action and names the server. */
 async function confirm(
   command: Command,
   params: Record<string, string>,
@@ -230,7 +229,7 @@ async function printLines(lines: AsyncIterable<Uint8Array>, { stdout }: Shell): 
   }
 }
 
-/** Follows `nextCursor` until there are `limit` items. What else an answer says is that of the last page. */
+/** Follows `nextCursor` until there are `limit` items. Other members of the answer are those of the last page. */
 async function collect(target: Target, command: Command, input: OperationInput, limit: number): Promise<Items> {
   let found: Items = { items: [], nextCursor: null };
   do {

@@ -1,5 +1,5 @@
 /**
- * What the search finds, on the command line.
+ * The results of the search, on the command line.
  */
 import type { Data } from './operator-client.ts';
 import { show, table } from './table.ts';

@@ -1,5 +1,5 @@
 /**
- * The setup of an organization as text: each step, and for those that are open the command that does it.
+ * The setup of an organization as text: each step, and the command for each open one.
  */
 
 import { firstCallCommands, KEY_PLACEHOLDER } from '../contract/first-call.ts';
@@ -10,7 +10,7 @@ type Setup = Data<'readOrganizationSetup'>;
 type Step = Setup['steps'][number];
 
 const OPERATOR = 'npm run -s operator --';
-/** The address that the shell's commands talk to, as the command line finds it. */
+/** The address to which the shell's commands talk, found in the same way as the command line finds it. */
 const ADDRESS = `\${CALLMETER_URL:-http://127.0.0.1:\${PORT:-8787}}`;
 
 const commandsFor = (organizationId: string): Readonly<Record<Step['step'], string>> => ({
@@ -48,7 +48,7 @@ export function showSetup({ organizationId, steps, complete, lastCall }: Setup):
   ].join('\n\n');
 }
 
-/** The commands of a first call do both of its steps. */
+/** The commands of a first call complete both of its steps. */
 function commandsOf(organizationId: string, steps: readonly Step[]): string {
   const commands = commandsFor(organizationId);
   return [...new Set(steps.map(({ step }) => commands[step]))].join('\n');

@@ -1,6 +1,6 @@
 /**
- * The server and operator token of a command: from the command line, else the environment, else the values that `npm
- * start` uses on this machine.
+ * The server and operator token of a command: from the command line, otherwise the environment, otherwise the values
+ * that `npm start` uses on this machine.
  */
 import { OPERATOR_HEADER } from '../contract/envelope.ts';
 import { readDevVars } from './dev-vars.ts';
@@ -10,9 +10,9 @@ const PORT_DEFAULT = '8787';
 
 export interface Target {
   url: string;
-  /** `null`: whom the service token of Cloudflare Access stands for. */
+  /** `null`: the service token of Cloudflare Access identifies the operator. */
   credential: string | null;
-  /** The headers of whoever comes through Cloudflare Access; empty if the environment has no service token. */
+  /** The headers to pass Cloudflare Access; empty if the environment has no service token. */
   access: Readonly<Record<string, string>>;
 }
 
@@ -20,7 +20,7 @@ export const TARGET_HELP = `  --url      address of the server (CALLMETER_URL, e
   --token    operator token (OPERATOR_TOKEN, else the one in .dev.vars); without one, and with CF_ACCESS_CLIENT_ID
              and CF_ACCESS_CLIENT_SECRET, the operator whom Cloudflare Access knows by that service token`;
 
-/** `given` is what the command line says. */
+/** `given` has the values of the command line. */
 export async function operatorTarget(
   given: { url?: string | undefined; token?: string | undefined },
   env = process.env,
@@ -36,14 +36,14 @@ export function serverUrl(given: string | undefined, env = process.env): string 
   return url.replace(/\/+$/, '');
 }
 
-/** Whether the address is of this machine. */
+/** Whether the address is on this machine. */
 export function isLocal(url: string): boolean {
   return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
 }
 
 /**
- * The service token with which a command passes Cloudflare Access, and what says that no other site made the request;
- * none if the environment has no service token.
+ * The service token with which a command passes Cloudflare Access, and the header that says that no other site made the
+ * request; empty if the environment has no service token.
  */
 export function accessHeaders(env = process.env): Record<string, string> {
   const { CF_ACCESS_CLIENT_ID: id, CF_ACCESS_CLIENT_SECRET: secret } = env;
@@ -56,7 +56,9 @@ export function accessHeaders(env = process.env): Record<string, string> {
   };
 }
 
-/** `null` where a service token of Cloudflare Access says who asks: then the token of this machine is not sent. */
+/**
+ * `null` if a service token of Cloudflare Access identifies the operator: then the token of this machine is not sent.
+ */
 async function operatorToken(
   given: string | undefined,
   access: Target['access'],

@@ -1,8 +1,8 @@
 /**
  * Formats responses of the operator API as text.
  *
- * `describe` formats any response: plain fields as pairs, members as sections, lists as tables, warnings last. A noun has its
- * own view only where that is easier to read.
+ * `describe` formats any response: plain fields as pairs, members as sections, lists as tables, warnings last. A noun
+ * has its own view only if that is easier to read.
  */
 import { thresholdsOf } from '../domain/alerts.ts';
 import { isProvisional } from '../domain/usage.ts';
@@ -187,13 +187,13 @@ export const DELIVERY_COLUMNS: Columns<Data<'listDeliveries'>['items'][number]> 
   Answer: ({ answerStatus, answer }) => [answerStatus, answer].filter((part) => part !== null && part !== '').join(' '),
 };
 
-/** A webhook with its new secret, where it has one. */
+/** A webhook with its new secret, if it has one. */
 export function showSecret(data: { secret?: string | undefined }): string {
   const shown = describe(data);
   return data.secret === undefined ? shown : `${shown}\n\nThe secret is shown this once: keep it now.`;
 }
 
-/** Reasons of an event have a message; other lists are of plain values. */
+/** Reasons of an event have a message; other lists have plain values. */
 function shownList(values: readonly unknown[]): string {
   return values.map((one) => (one as { message?: string }).message ?? String(one)).join('; ');
 }
@@ -230,7 +230,7 @@ export function showSubscription({ subscription, warnings }: Data<'operatorChang
   return [pairs(subscriptionPairs(subscription)), ...showWarnings(warnings)].join('\n');
 }
 
-/** What a change of the plan would do. */
+/** The effect that a plan change would have. */
 export function showPlanPreview(data: Data<'previewPlanChange'>): string {
   const { isChange, usagePlanVersionId, appliesAt, dropsScheduled, canceled, before, after, warnings } = data;
   if (!isChange) return `Nothing changes: the subscription is on ${usagePlanVersionId}, or this change is scheduled.`;
@@ -248,7 +248,7 @@ export function showPlanPreview(data: Data<'previewPlanChange'>): string {
   ].join('\n');
 }
 
-/** A section of sentences; none if there is nothing to warn of. */
+/** A section of sentences; empty if there is no warning. */
 function showWarnings(warnings: readonly string[] = []): string[] {
   return warnings.length === 0 ? [] : [section('Warnings', warnings.map(show).join('\n'))];
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run operator -- <noun> <verb>`: the operator API from the command line. What a command does, and its exit code, is
- * in operator-run.ts.
+ * `npm run operator -- <noun> <verb>`: the operator API from the command line. operator-run.ts runs a command and
+ * decides its exit code.
  */
 import { runOperator } from './operator-run.ts';
 

@@ -1,6 +1,6 @@
 /**
- * What the packages of the npm registry say of models: the ids and deprecation tables of the three SDKs, and a price list with
- * a date. Only the text of their files is read; no code of theirs runs.
+ * The facts about models in packages of the npm registry: the ids and deprecation tables of the three SDKs, and a price
+ * list with a date. Only the text of their files is read; none of their code runs.
  */
 import { readPiAi, type Said } from '../catalog/lists.ts';
 
@@ -9,7 +9,7 @@ export type ReadPackageFile = (path: string) => Promise<string | null>;
 
 export type ReadFacts = (read: ReadPackageFile) => Promise<Said[]>;
 
-/** The packages that are watched, each with what it says. A package that no longer says it in this form is an error. */
+/** The watched packages, each with its facts. A package that no longer states them in this form is an error. */
 export const WATCHED_PACKAGES = new Map<string, ReadFacts>([
   ['openai', readOpenAi],
   ['@anthropic-ai/sdk', readAnthropic],

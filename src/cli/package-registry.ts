@@ -1,6 +1,6 @@
 /**
- * The newest version of a package in the configured npm registry: its day, and the text of its files. npm brings it into a
- * folder that is removed afterwards; nothing is installed and none of its scripts run.
+ * The newest version of a package in the configured npm registry: its day, and the text of its files. npm downloads it
+ * into a folder that is removed afterwards; nothing is installed and none of its scripts run.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -10,22 +10,22 @@ import { promisify } from 'node:util';
 import type { ReadPackageFile } from './package-facts.ts';
 
 const run = promisify(execFile);
-/** For one command of npm: the times of every version of a package are long. */
+/** For one npm command: the list of all versions of a package with their times is long. */
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
 export interface NewestPackage {
   version: string;
-  /** Day on which it was published. */
+  /** The day on which it was published. */
   date: string;
 }
 
-/** Reads the newest version of `name` by `use`. Throws if the registry does not have it. */
+/** Lets `use` read the newest version of `name`. Throws if the registry does not have it. */
 export async function withNewestPackage<Result>(
   name: string,
   use: (newest: NewestPackage, read: ReadPackageFile) => Promise<Result>,
 ): Promise<Result> {
-  // By its exact version: without one npm takes an older one if the newest asks for another Node.
+  // By its exact version: without one, npm takes an older version if the newest requires another Node.
   const version = JSON.parse(await npm('view', name, 'dist-tags.latest', '--json')) as string;
   const times = JSON.parse(await npm('view', name, 'time', '--json')) as Record<string, string>;
   const folder = await mkdtemp(join(tmpdir(), 'callmeter-package-'));

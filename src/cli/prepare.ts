@@ -1,6 +1,6 @@
 /**
- * What a local server has before it is used: what housekeeping makes, the demo organization, and the vendor for trying out
- * as its vendors.
+ * The preparation of a local server before its use: housekeeping's results, the demo organization, and the vendor for
+ * trying out as its vendors.
  */
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,17 +14,17 @@ import { type Server, startServer } from './server.ts';
 interface Preparation {
   /** With the other variables of `.dev.vars`, if the server has them. */
   secrets: LocalSecrets;
-  /** Of the vendor for trying out. */
+  /** The address of the vendor for trying out. */
   vendorUrl: string;
   withHistory?: boolean;
 }
 
-/** No cache of the configuration exists, so changes need not wait for it. */
+/** No configuration is cached yet, so changes need not wait for caches. */
 export const AT_ONCE = { CONFIG_TTL_MS: 0 };
 
 /**
- * Fills the state of a folder that has a bundle, by a server on a port of its own, so that the data are complete when the
- * real port opens. Returns for whom the vendor for trying out answers.
+ * Fills the state of a folder that has a bundle, with a server on a port of its own, so that the data is complete when
+ * the real port opens. Returns the providers for which the vendor for trying out answers.
  */
 export async function prepareState(stateDir: string, preparation: Preparation): Promise<string[]> {
   const { DEMO_API_KEY: _key, ...vars } = preparation.secrets;
@@ -36,7 +36,7 @@ export async function prepareState(stateDir: string, preparation: Preparation): 
   }
 }
 
-/** The same, by a server that runs and takes changes at once. What is there stays. */
+/** The same with a running server that applies changes at once. Existing data stays. */
 export async function prepareServer(
   server: Server,
   { secrets, vendorUrl, withHistory }: Preparation,
@@ -45,7 +45,7 @@ export async function prepareServer(
   await ensureDemoOrganization(server.url, secrets.OPERATOR_TOKEN);
   await adoptDemoKey(server, secrets.DEMO_API_KEY);
   if (withHistory) {
-    // It loads much that no other start needs.
+    // Imported only here: it loads much code that no other start needs.
     const { ensureHistoryPlan } = await import('./demo-history.ts');
     await ensureHistoryPlan(server.url, secrets.OPERATOR_TOKEN);
   }
@@ -53,8 +53,8 @@ export async function prepareServer(
 }
 
 /**
- * Puts the state of a first start into a folder that has none: the migrated database, the catalog and the demo
- * organization, and nothing that depends on a secret. It is made once for the same sources, and copied.
+ * Puts the state of a first start into an empty folder: the migrated database, the catalog and the demo organization,
+ * and nothing that depends on a secret. It is made once for the same sources, and copied.
  */
 export async function seedState(stateDir: string): Promise<void> {
   const seed = await nameOfSeed();
@@ -71,7 +71,7 @@ export async function seedState(stateDir: string): Promise<void> {
       await server.stop();
     }
     await rm(join(folder, SERVICE.folder), { recursive: true });
-    // A source that was changed meanwhile may count or not.
+    // A source that was changed meanwhile may be included or not.
     if (seed === (await nameOfSeed())) await keep('states', seed, folder);
     await cp(folder, stateDir, { recursive: true });
   } finally {

@@ -24,14 +24,14 @@ process.env.WRANGLER_LOG ??= 'error';
 const MIGRATIONS_DIR = join(PROJECT_DIR, 'd1-migrations');
 
 export interface ServerOptions {
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   port: number;
   stateDir: string;
   /** Removes the state when the server ends, also if this process is killed. */
   isTemporary?: boolean;
   /** Secrets, and variables that override those of wrangler.toml. */
   vars: Record<string, string | number>;
-  /** How many databases; those beyond the ones in wrangler.toml are added. */
+  /** The number of databases; those beyond the ones in wrangler.toml are added. */
   databases?: number;
   /** A bundle other than the service's. */
   bundled?: Bundle;
@@ -40,8 +40,8 @@ export interface ServerOptions {
 }
 
 /**
- * Under which ids the state has the storage that has none in wrangler.toml: wrangler.toml once had these, and what is on
- * disk is found by them. Whoever put in ids of their own has the state under those.
+ * The ids of the state's storage that has none in wrangler.toml: wrangler.toml once had these, so existing state is
+ * found by them. With custom ids in wrangler.toml, the state is under those.
  */
 const LOCAL_DATABASE_ID = '00000000-0000-0000-0000-000000000000';
 const LOCAL_NAMESPACE_ID = '00000000000000000000000000000000';
@@ -58,7 +58,7 @@ interface WorkerConfiguration {
 
 export interface Server {
   url: string;
-  /** The first of them has the configuration. */
+  /** The first one has the configuration. */
   databases: readonly D1Database[];
   db: D1Database;
   /** Runs the Worker's cron handler once. */
@@ -188,7 +188,7 @@ interface Guard {
   stop(): Promise<void>;
 }
 
-/** With the folders that it removes at the end. */
+/** `folders` are removed at the end. */
 function startGuard(folders: string[]): Guard {
   const script = join(import.meta.dirname, 'guard.ts');
   const child: ChildProcess = spawn(process.execPath, [script, ...folders], {

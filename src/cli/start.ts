@@ -112,7 +112,7 @@ Ctrl+C stops.`);
   whenNpmEnds(ancestors, stop);
 }
 
-/** New secrets do not open what was stored under the old ones. */
+/** New secrets cannot decrypt data that was stored under the old ones. */
 function newSecretsText(made: readonly string[], stateDir: string): string {
   const lost = made.includes('VENDOR_KEY_SECRET') ? ' Its vendor keys can no longer be read.' : '';
   return `

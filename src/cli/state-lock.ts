@@ -1,8 +1,8 @@
 /**
- * One server at a time on a state folder: two of them would each keep quotas and balances of their own on it.
+ * One server at a time on a state folder: two servers would each keep their own quotas and balances on it.
  *
- * The lock is an SQLite transaction that stays open, so the system releases it with the process, however that ends. A file
- * beside it tells others which process has the state, and on which port it serves.
+ * The lock is an SQLite transaction that stays open, so the system releases it with the process, however that ends. A
+ * file beside it tells others which process has the state, and on which port it serves.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { setTimeout } from 'node:timers/promises';
 
 const LOCK_FILE = 'server.lock';
 const HOLDER_FILE = 'server.json';
-/** Files of the lock, among them what SQLite keeps beside it. */
+/** Files of the lock, including SQLite's own beside it. */
 const isOfLock = (name: string) => name.startsWith(LOCK_FILE) || name === HOLDER_FILE;
-/** SQLite's code of a lock that another process has. */
+/** SQLite's code for a lock that another process holds. */
 const SQLITE_BUSY = 5;
 /** A server that was just killed or stopped may still have the lock. */
 const WAIT_MS = 3_000;
@@ -28,8 +28,8 @@ interface Holder {
 const held: DatabaseSync[] = [];
 
 /**
- * Locks the state folder, which is created where it does not exist, until this process ends. Throws where another server
- * has it, or where it cannot be written.
+ * Locks the state folder, which is created if it does not exist, until this process ends. Throws if another server has
+ * it, or if it cannot be written.
  */
 export async function lockState(stateDir: string, port: number): Promise<void> {
   await prepareFolder(stateDir);
@@ -53,7 +53,7 @@ export async function hasState(stateDir: string): Promise<boolean> {
 async function prepareFolder(stateDir: string): Promise<void> {
   try {
     await mkdir(stateDir, { recursive: true });
-    // Also refuses a folder that exists and cannot be written.
+    // Also refuses a folder that exists but cannot be written.
     const probe = join(stateDir, `.probe-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe);

@@ -1,7 +1,7 @@
 /**
- * `npm start -- --temporary`: a server for the tests of an application, with the demo organization and the vendor for trying
- * out. Its ports are free ones, and its state and its secrets are its own and removed at the end. It says as one line of
- * JSON where it runs, and ends with its standard input, which closes however its parent ends.
+ * `npm start -- --temporary`: a server for an application's tests, with the demo organization and the vendor for trying
+ * out. It uses free ports, and a state and secrets of its own that are removed at the end. It prints its addresses as
+ * one line of JSON, and ends with its standard input, which closes when its parent ends in any way.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { AT_ONCE, prepareServer, seedState } from './prepare.ts';
 import { startServer } from './server.ts';
 import { startTrialVendor } from './vendor/server.ts';
 
-/** Resolves when all of it has ended; `whenElse` calls its argument if it is to end for another reason. */
+/** Resolves when all of it has ended; `whenElse` calls its argument if it has to end for another reason. */
 export async function runTemporary(whenElse: (stop: () => void) => void): Promise<void> {
   const told = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('error', resolve).resume();

@@ -1,5 +1,5 @@
 /**
- * `npm run vendor`: the vendor for trying out by itself, with a line for each request.
+ * `npm run vendor`: the vendor for trying out alone, with a line for each request.
  */
 import { parseArgs } from 'node:util';
 import { UsageError } from './operator-flags.ts';
@@ -54,7 +54,7 @@ async function main(): Promise<void> {
     throw new Error(`${error.message}; choose another with --port`);
   });
 
-  // Standard output has the requests alone.
+  // Standard output has only the requests.
   console.error(`A vendor for trying out answers at ${vendor.url}: its answers are made up, and any key will do.
 
   OPENAI_BASE_URL=${vendor.url}/v1

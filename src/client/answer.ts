@@ -1,8 +1,8 @@
 /**
  * Turns an HTTP response into a value or into the right error.
  *
- * A status of 429 or from 500 up is classified whoever sent it, because proxies answer with these in the service's
- * place. Every other response must have the service's own shape, else it is SERVICE_INVALID_RESPONSE.
+ * A status of 429, or of 500 and above, is classified even without the service's shape, because proxies also answer
+ * with these. Every other response must have the service's own shape, otherwise it is SERVICE_INVALID_RESPONSE.
  */
 
 import { parseJson } from '../platform/json.ts';

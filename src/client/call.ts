@@ -11,7 +11,7 @@ import type { Observer } from './events.ts';
 import type { Methods, RequestOptions } from './methods.ts';
 import type { Allowed, BeginCallData, BeginCallInput, EndCallData, EndCallInput, Hints } from './wire.ts';
 
-/** What a call reports at its end. */
+/** The report of a call's end. */
 export type CallUsage = Omit<EndCallInput, 'callId' | 'error' | 'idempotencyKey'>;
 export type CallFailure = NonNullable<EndCallInput['error']>;
 

@@ -38,7 +38,7 @@ export interface ClientOptions {
    * 0, so that no user waits for it.
    */
   rollingWaitMs?: number | undefined;
-  /** Fields to use where an input leaves them out. */
+  /** Values for fields that an input leaves out. */
   defaults?: CallDefaults | undefined;
   onEvent?: Observer | undefined;
 }
@@ -55,8 +55,8 @@ export interface Client extends Methods, ModelLookup {
     options?: RequestOptions,
   ): Promise<CallOutcome<T>>;
   /**
-   * Begins a call that ends when its scope does: `await using call = await client.startCall(...)`. Rejects as `withCall`
-   * does.
+   * Begins a call that ends when its scope does: `await using call = await client.startCall(...)`. Rejects like
+   * `withCall`.
    */
   startCall(begin: BeginCallInput, options?: RequestOptions): Promise<CallScope>;
 }

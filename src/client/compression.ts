@@ -34,8 +34,8 @@ export const estimateTokens: (text: string) => number = estimate;
 export interface CompressionProfile {
   techniques: readonly ('json' | 'toon' | 'whitespace' | 'decoration' | 'politeness' | 'filler' | 'duplicates')[];
   /**
-   * Below 0.3 nothing is lost; from 0.3 also the published rewrites apply, which keep the sense; from 0.7 the meaning may
-   * change.
+   * Below 0.3 nothing is lost; from 0.3 on, the published rewrites also apply, which keep the sense; from 0.7 on, the
+   * meaning may change.
    */
   aggressiveness: number;
   /** Phrases that stay unchanged, byte for byte. */
@@ -84,7 +84,7 @@ export interface CompressedPrompt<P extends Prompt> {
   techniques: TechniqueSaving[];
   /** Whether the profile's aggressiveness may change the meaning: from 0.7 on. */
   meaningMayChange: boolean;
-  /** What the service recorded; `null` if recording failed, and `error` says why. */
+  /** The service's record; `null` if recording failed, and `error` is the reason. */
   recorded: Answers['compressPrompt'] | null;
   error: CallmeterError | null;
 }

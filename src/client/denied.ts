@@ -1,8 +1,8 @@
 /**
  * `CallDeniedError`: the call is not allowed. The vendor was not called, and nothing is counted.
  *
- * The plan denied it, and the service has a record of the call; or the plan's rolling limit allows no further call for now,
- * and there is no call.
+ * The plan denied it, and the service has a record of the call; or the plan's rolling limit allows no further call for
+ * now, and no call exists.
  */
 import type { ROLLING_LIMIT } from '../contract/limit-headers.ts';
 import type { CallScope } from './call.ts';
@@ -60,7 +60,7 @@ export function deniedByPlan({ callId, allowed, hints }: CallScope, why: string)
 /** `error.reason` of the service, which no other 429 has. */
 const REASON: typeof ROLLING_LIMIT = 'ROLLING_LIMIT';
 
-/** The denial that a refusal for the plan's rolling limit is; `null` for all other errors. */
+/** The denial for an error that is a refusal by the plan's rolling limit; `null` for all other errors. */
 export function deniedForNow(error: CallmeterError): CallDeniedError | null {
   const { code, details, message } = error;
   if (code !== 'SERVICE_RATE_LIMITED' || details?.reason !== REASON) return null;

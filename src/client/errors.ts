@@ -5,7 +5,7 @@
  * the service is never quoted, because it may contain anything.
  *
  * The error has no member `status` or `statusCode`: web frameworks answer with the status of the error that a handler
- * throws, and a wrong key of the application is no 401 of its user.
+ * throws, and a wrong key of the application is not a 401 for its user.
  */
 
 /** Each code, and whether a retry may help. */
@@ -31,7 +31,7 @@ export interface ErrorDetails {
   details?: { path: string; message: string }[];
   /** The scope that the API key lacks. */
   requiredScope?: string;
-  /** What to change, where code and message do not say it. It is part of the error's message too. */
+  /** The change that helps, if code and message do not state it. It is part of the error's message too. */
   hint?: string;
   /** `ROLLING_LIMIT` if the plan's rolling limit allows no further call for now. */
   reason?: string;

@@ -99,7 +99,7 @@ export function callPerRequest<C extends HonoContext>(
   };
 }
 
-/** Ends the call. `waitUntil` waits for the report if there is one, else the response does. */
+/** Ends the call. `waitUntil` waits for the report if it exists, otherwise the response does. */
 function endOf(c: HonoContext, call: CallScope): () => Promise<void> {
   return async () => {
     const reported = call.end().then(

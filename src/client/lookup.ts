@@ -8,7 +8,7 @@ import type { RequestOptions } from './methods.ts';
 import { type Connection, request } from './request.ts';
 import type { FullModelResolution, LightModelResolution, LookUpQuery, ModelTransition } from './wire.ts';
 
-/** What the lookup supports. */
+/** The purposes, parameters and capabilities of the lookup. */
 export interface ModelDiscovery {
   schemaVersion: 1;
   catalogVersion: string;

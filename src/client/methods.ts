@@ -6,7 +6,7 @@
  */
 import type { Answers, BeginCallInput, Inputs } from './wire.ts';
 
-/** Fields that the client fills in where an input leaves them out. */
+/** Fields that the client fills in if an input leaves them out. */
 export type CallDefaults = Partial<Pick<BeginCallInput, 'feature' | 'tags' | 'requested' | 'pricingMode'>>;
 
 export interface Method {

@@ -1,6 +1,6 @@
 /**
- * What the middlewares for Express and Hono share: their options, which responses count as failed, and the response to
- * a denied call.
+ * The parts that the middlewares for Express and Hono share: their options, the responses that count as failed, and the
+ * response to a denied call.
  *
  * If the call cannot be begun, the handler does not run: the framework's error handler gets the `CallmeterError`.
  */
@@ -9,7 +9,9 @@ import type { Client } from './client.ts';
 import { type CallDeniedError, type DeniedForNow, isCallDeniedError } from './denied.ts';
 import type { BeginCallInput } from './wire.ts';
 
-/** What `onDenied` is told of: the call that the plan denied, or that its rolling limit allows none for now. */
+/**
+ * The argument of `onDenied`: the call that the plan denied, or the error that its rolling limit allows none for now.
+ */
 export type Denied = CallScope | (CallDeniedError & DeniedForNow);
 
 /**

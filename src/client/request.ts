@@ -1,6 +1,7 @@
 /**
  * One logical request: as many attempts as the retry policy allows, all with the same idempotency key and correlation
- * id. A plan's rolling limit is no failure of the service: it is waited for only if the caller asked for that.
+ * id. A plan's rolling limit is not a failure of the service: the client waits for it only if the caller asked for
+ * that.
  *
  * An attempt ends with its response, its timeout (reading the body included) or the caller's signal. Redirects are not
  * followed, because they would send the API key to another address.
@@ -64,7 +65,7 @@ export async function request(
     if (delayMs === null) throw denied ?? error;
     observer({ type: 'retry', operation: wanted.operation, attempt, delayMs, error });
     await runtime.sleep(delayMs, signal);
-    // Others may take the place that was waited for: only the time that is left bounds how often it is tried.
+    // Others may take the free call first: only the remaining time bounds the number of attempts.
     if (denied) waitMs -= delayMs;
     else attempt += 1;
   }

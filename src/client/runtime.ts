@@ -1,5 +1,5 @@
 /**
- * What the client uses of its runtime: `fetch`, time and randomness. It also refuses to run in a browser.
+ * The parts of its runtime that the client uses: `fetch`, time and randomness. It also refuses to run in a browser.
  *
  * Tests pass their own runtime, so that no test has to wait.
  */

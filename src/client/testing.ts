@@ -24,7 +24,7 @@ import type { Readable, Writable } from 'node:stream';
 /** The first start of a clone bundles the service, which takes long on a loaded machine. */
 const START_MS_MAX = 180_000;
 const STOP_MS_MAX = 15_000;
-/** Of what it printed, for the message of a start that failed. */
+/** The part of its output that is kept, for the message of a failed start. */
 const PRINTED_LENGTH_MAX = 10_000;
 
 export interface StartCallmeterOptions {
@@ -51,22 +51,22 @@ export interface CallmeterServer {
 type Running = Omit<CallmeterServer, 'stop' | typeof Symbol.asyncDispose>;
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** Starts a server. Throws with what it printed if it does not start. */
+/** Starts a server. If it does not start, throws an error with its output. */
 export async function startCallmeter({ folder }: StartCallmeterOptions): Promise<CallmeterServer> {
   const clone = resolve(folder);
   if (!existsSync(join(clone, 'src', 'cli', 'start.ts')))
     throw new Error(`folder must be a clone of Callmeter, and ${clone} is none`);
   if (!existsSync(join(clone, 'node_modules')))
     throw new Error(`folder must have its packages: run npm ci in ${clone}`);
-  // Options that are for the Node of the tests, such as a loader, are not for this one. It keeps what it has compiled, one
-  // entry for each module, so that the next start need not compile it again.
+  // Options for the Node of the tests, such as a loader, do not apply to this one. It caches compiled modules, one
+  // entry for each, so that the next start need not compile them again.
   const { NODE_OPTIONS: _options, ...env } = process.env;
   const child: Child = spawn(process.execPath, ['src/cli/node.mjs', 'src/cli/start.ts', '--temporary'], {
     cwd: clone,
     env: { NODE_COMPILE_CACHE: join(clone, 'node_modules', '.cache', 'callmeter', 'compiled'), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  // The end of its input is what ends it; if it has ended by itself, there is none to write to.
+  // Closing its input ends the server; if it has ended by itself, nothing can be written to it.
   child.stdin.on('error', () => undefined);
   const ended = new Promise<void>((resolveEnd) => child.once('exit', () => resolveEnd()));
   let running: Running;
@@ -86,7 +86,7 @@ export async function startCallmeter({ folder }: StartCallmeterOptions): Promise
   return { ...running, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** Resolves with the line of JSON that says where it runs. */
+/** Resolves with the line of JSON that contains its addresses. */
 function readyOf(child: Child): Promise<Running> {
   return new Promise((resolveReady, reject) => {
     let printed = '';

@@ -1,6 +1,6 @@
 /**
- * The types of requests and responses, inferred from the contract's schemas. None is written by hand, and none exists
- * at run time.
+ * The types of requests and responses, inferred from the contract's schemas. None of them is written by hand, and none
+ * exists at run time.
  *
  * The published declarations must not depend on zod, so the build (`src/cli/client-types.ts`) writes the same types as
  * plain interfaces; `test/unit/client-types.test.ts` proves both equal.
@@ -23,8 +23,8 @@ type Flat<T> = { [K in keyof T]: T[K] };
 type ParamsOf<O> = O extends { params: infer Schema extends z.ZodType } ? z.input<Schema> : unknown;
 
 /**
- * A query is sent as text and coerced: whether a member is optional follows from the schema's input, its type from the
- * output.
+ * A query is sent as text and coerced: the schema's input decides whether a member is optional, its output decides the
+ * type.
  */
 type QueryOf<O> = O extends { query: infer Schema extends z.ZodObject } ? Sendable<Schema> : unknown;
 type Sendable<Schema extends z.ZodObject> = {

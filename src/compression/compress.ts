@@ -15,7 +15,7 @@ import { type CountTokens, estimateTokens } from './tokens.ts';
 
 /** Longer texts are returned unchanged: at four characters per token, this is a context of a million tokens. */
 const TEXT_LENGTH_MAX = 4_000_000;
-/** A round may make further shortening possible; the last round finds nothing more. */
+/** A round may allow further shortening; the last round finds nothing more. */
 const ROUNDS_MAX = 8;
 
 export interface TechniqueSaving {
@@ -23,7 +23,7 @@ export interface TechniqueSaving {
   /** Tokens of the texts that it changed, before and after it. */
   originalTokens: number;
   compressedTokens: number;
-  /** Never negative. They sum to the difference of the two totals. */
+  /** Never negative. They sum to the difference between the two totals. */
   savedTokens: number;
 }
 
@@ -35,11 +35,11 @@ export interface CompressedText {
   techniques: TechniqueSaving[];
 }
 
-/** What a text is in its prompt. */
+/** The role of a text in its prompt. */
 export interface TextContext {
-  /** What the words of the whole prompt allow. */
+  /** The changes that the words of the whole prompt allow. */
   allowed: Allowed;
-  /** Whether it may begin with instructions, and is no data as a whole. */
+  /** Whether it may begin with instructions, so that it is not data as a whole. */
   mayInstruct: boolean;
 }
 
@@ -51,7 +51,7 @@ interface Draft {
 
 type Split = (text: string) => Segment[];
 
-/** A text that is a whole prompt. Tokens are counted by `countTokens`, before and after. */
+/** A text that is a whole prompt. `countTokens` counts its tokens, before and after. */
 export function compressText(
   text: string,
   profile: CompressionProfile,
@@ -100,8 +100,8 @@ export function compressPart(
 }
 
 /**
- * The segments of a text, as far as they may change: below `FREE` only instructions are prose, and only JSON that stands
- * alone is JSON.
+ * The segments of a text, as far as they may change: below `FREE`, only instructions are prose, and only JSON that
+ * stands alone is JSON.
  */
 function splitAt(text: string, profile: CompressionProfile, { allowed, mayInstruct }: TextContext): Segment[] {
   const segments = segmentsOf(text, profile.protectedPhrases);
@@ -132,7 +132,7 @@ function splitAt(text: string, profile: CompressionProfile, { allowed, mayInstru
   return result;
 }
 
-/** The draft after one technique, or `null` where the technique changes nothing or may not be applied. */
+/** The draft after one technique, or `null` if the technique changes nothing or may not be applied. */
 function improved(
   draft: Draft,
   technique: Technique,
@@ -200,7 +200,7 @@ const EXPRESSION_AFTER = /^\s*[\])},;.:\\]/;
 /** Characters of the neighbours that are examined, so that the search is linear. */
 const NEIGHBOUR_LENGTH_MAX = 100;
 
-/** The rewritten JSON on lines of its own, or the original where it cannot be moved there. */
+/** The rewritten JSON on lines of its own, or the original if it cannot be moved there. */
 function asBlock(segments: readonly Segment[], index: number, technique: JsonTechnique): Segment[] {
   const before = segments[index - 1]?.text.slice(-NEIGHBOUR_LENGTH_MAX) ?? '';
   const after = segments[index + 1]?.text.slice(0, NEIGHBOUR_LENGTH_MAX) ?? '';

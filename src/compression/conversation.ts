@@ -4,7 +4,7 @@
 
 /**
  * A sample's input as a conversation: applications store a text, a list of messages, or the whole request to a vendor.
- * Anything else counts as its JSON text.
+ * Any other value counts as its JSON text.
  */
 export function messagesOf(input: unknown): object[] {
   if (typeof input === 'string') return [user(input)];

@@ -1,6 +1,6 @@
 /**
  * Removes repeated paragraphs and lines, also those that differ only in case, spacing and punctuation. The first
- * occurrence stays. The meaning may change: how often something was said may be the question.
+ * occurrence stays. The meaning may change: the number of repetitions may be the question.
  *
  * Only lines that begin at the margin and end like sentences are compared: rows of tables, records, code and YAML may
  * repeat for a reason. A line with a protected span always stays.

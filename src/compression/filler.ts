@@ -1,8 +1,10 @@
 /**
- * Shortens wordy phrases wherever they stand: `in order to` becomes `to`, and `it is important to note that` is removed.
+ * Shortens wordy phrases wherever they stand: `in order to` becomes `to`, and `it is important to note that` is
+ * removed.
  *
- * The meaning may change: a phrase may be meant, or be part of what the prompt is about. `rewrites.ts` has those that keep
- * the sense. Phrases with a technical meaning (`with respect to`, `at least`) and hedges are not listed.
+ * The meaning may change: a phrase may be meant, or be part of what the prompt is about. `rewrites.ts` has the phrases
+ * whose removal keeps the sense. Phrases with a technical meaning (`with respect to`, `at least`) and hedges are not
+ * listed.
  */
 import { once } from './once.ts';
 import { applyRules, compileRules } from './phrases.ts';

@@ -1,23 +1,23 @@
 /**
- * Finds what of a text is certainly an instruction, and where JSON certainly is a value of its own. All else is payload,
- * and stays byte for byte.
+ * Finds the parts of a text that are certainly instructions, and JSON that is certainly a value of its own. Everything
+ * else is payload, and stays byte for byte.
  *
- * Instructions are the plain sentences at the beginning of a text, up to the first mark of anything else: a colon, a
- * quotation, brackets, a list, a heading, a line that is no sentence, a sentence that occurs twice, columns, code.
+ * Instructions are the plain sentences at the beginning of a text, up to the first sign of any other content: a colon,
+ * a quotation, brackets, a list, a heading, a line that is not a sentence, a sentence that occurs twice, columns, code.
  */
 import type { Extent } from './extents.ts';
 
 /** Words of ASCII, with commas between them, and the marks that end a sentence; two spaces only between sentences. */
 const PLAIN_LINE = /^[A-Z][A-Za-z0-9]*(?:(?:,? |['’-](?=[A-Za-z])|[.!?] {1,2}(?=[A-Z]))[A-Za-z0-9]+)+[.!?][ \t]*\r?$/;
 const BLANK_LINE = /^[ \t]*\r?$/;
-/** A sentence has this many words at least; a label or an answer often has fewer. */
+/** A sentence has at least this many words; a label or an answer often has fewer. */
 const WORDS_MIN = 2;
 
-/** The end of the instructions at the beginning of a text; 0 where there are none. */
+/** The end of the instructions at the beginning of a text; 0 if there are none. */
 export function endOfInstructions(text: string): number {
   const seen = new Set<string>();
   let end = 0;
-  /** The end of the last plain line, whose paragraph may go on. */
+  /** The end of the last plain line, whose paragraph may continue. */
   let plainEnd = 0;
   for (let at = 0; at < text.length; ) {
     const newline = text.indexOf('\n', at);
@@ -46,12 +46,15 @@ function isPlain(line: string, seen: Set<string>): boolean {
 const LABEL = /^[A-Z][A-Za-z ,'’]*: $/;
 /** A line before or after JSON that is prose or a tag. */
 const NEIGHBOUR = /^(?:[A-Z][^\n]*[.:!?]|<\/?[A-Za-z][\w-]*>)[ \t]*\r?$/;
-/** Characters of a neighbouring line that are read, so that the search is linear; a longer line is no neighbour. */
+/**
+ * The most characters of a neighbouring line that are read, so that the search is linear; a longer line does not count
+ * as a neighbour.
+ */
 const LINE_LENGTH_MAX = 500;
 
 /**
- * Whether JSON is a value of its own and no part of code, of a log or of a table: on lines of its own, perhaps after a
- * label, with nothing but prose or tags in the lines around it. `before` is JSON that ends above it.
+ * Whether JSON is a value of its own and not part of code, of a log or of a table: on lines of its own, perhaps after a
+ * label, with only prose or tags in the lines around it. `before` is JSON that ends above it.
  */
 export function standsAlone(text: string, { start, end }: Extent, before: Extent | null): boolean {
   const above = linesAbove(text, start);
@@ -63,7 +66,7 @@ export function standsAlone(text: string, { start, end }: Extent, before: Extent
   return aboveFits && (BLANK_LINE.test(below.line) || NEIGHBOUR.test(below.line) || /^[{[]/.test(below.line));
 }
 
-/** What stands before a position on its line, and the line above. */
+/** The text before a position on its line, and the line above. */
 function linesAbove(text: string, at: number): { prefix: string; line: string } | null {
   const near = text.slice(Math.max(0, at - 2 * LINE_LENGTH_MAX), at);
   const isWhole = at <= 2 * LINE_LENGTH_MAX;
@@ -72,7 +75,7 @@ function linesAbove(text: string, at: number): { prefix: string; line: string } 
   return { prefix: lines.at(-1) ?? '', line: lines.at(-2) ?? '' };
 }
 
-/** What stands after a position on its line, and the line below. */
+/** The text after a position on its line, and the line below. */
 function linesBelow(text: string, at: number): { rest: string; line: string } | null {
   const near = text.slice(at, at + 2 * LINE_LENGTH_MAX);
   const isWhole = at + near.length === text.length;

@@ -11,14 +11,14 @@ const DEPTH_MAX = 64;
 /** Shorter brackets without a string are prose, as in `[ ]`, `[1]` and `[0, 1]`. */
 const LENGTH_MIN = 16;
 
-/** `end` is the end of the value or, where it is not `whole`, of what was read. */
+/** `end` is the end of the value or, if it is not `whole`, of the part that was read. */
 interface Reading {
   end: number;
   whole: boolean;
 }
 
 /**
- * Every outermost object and array in the text, in order. Text that turned out not to be JSON is not read again, so the
+ * Every outermost object and array in the text, in order. Text that proved not to be JSON is not read again, so the
  * time is linear; nothing before the error is found in an invalid value.
  */
 export function findJson(text: string): Extent[] {

@@ -4,13 +4,13 @@
  *
  * | text                                                              | techniques                                     |
  * |-------------------------------------------------------------------|------------------------------------------------|
- * | the first one, where it is of `system`, `developer` or `user`     | all of the profile                             |
+ * | the first one, if it is of `system`, `developer` or `user`        | all of the profile                             |
  * | others of these roles                                             | of JSON alone; from `FREE` on all              |
  * | `tool`, `function`, and `tool_result` parts: strings, text parts  | of JSON alone                                  |
  * | `assistant` and any other role                                    | none: the model's own words stay unchanged     |
  *
- * Later texts may be what the first one speaks of. What the words of a request allow is read from all texts but those of
- * tools and models.
+ * Later texts may be the subject of the first one. The words of all texts except those of tools and models decide the
+ * allowed changes.
  */
 import { type CompressedText, compressPart, type TechniqueSaving } from './compress.ts';
 import { FREE } from './levels.ts';

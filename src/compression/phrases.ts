@@ -1,8 +1,8 @@
 /**
- * Rules that shorten or drop a known English phrase, and where in a sentence each may do so.
+ * Rules that shorten or drop a known English phrase, each with the places in a sentence at which it may do so.
  *
  * A phrase matches in any case, between whitespace or punctuation, never within a word, a path, an address or a name.
- * Where a removed phrase began with a capital letter, the next word is capitalized.
+ * If a removed phrase began with a capital letter, the next word is capitalized.
  */
 
 type Place = 'anywhere' | 'sentence opening' | 'clause opening' | 'whole sentence' | 'closing' | 'adverb';
@@ -10,7 +10,7 @@ type Place = 'anywhere' | 'sentence opening' | 'clause opening' | 'whole sentenc
 export interface PhraseRule {
   /**
    * `anywhere`: replaced everywhere. `sentence opening`, `clause opening`: removed at the start of a sentence or a
-   * clause that continues. `whole sentence`: removed where it is the first or the last sentence of the text. `closing`:
+   * clause that continues. `whole sentence`: removed if it is the first or the last sentence of the text. `closing`:
    * removed with the comma before it, at the end of a sentence. `adverb`: removed unless negated or compared.
    */
   place: Place;
@@ -30,10 +30,10 @@ const AFTER = '(?![\\p{L}\\p{M}\\p{N}_@/\\\\=-]|[.:][\\p{L}\\p{N}])';
 const SENTENCE_START = '(?<=(?:^|\\n|[.!?;:>*•-] ) {0,2})';
 const CLAUSE_START = '(?<=(?:^|\\n|[.!?;:>*•,)-] |\\b(?:and|then|but|so|also|now) ) {0,2})';
 const TEXT_START = '(?<=^\\s{0,4})';
-/** Not in an item of a list, and not after a colon: there it is quoted. */
+/** Not in an item of a list, and not after a colon: the phrase is quoted there. */
 const AFTER_SENTENCE = '(?<=(?:\\n|\\S[.!?] ) {0,2})(?<!(?:^|\\n) {0,3}\\d{1,9}[.)] {1,3})(?<!:\\s{1,4})';
 /**
- * A verb or a clause follows, not what would make the phrase itself the subject: `Please and thank you are polite
+ * A verb or a clause follows, and not a word that makes the phrase itself the subject: `Please and thank you are polite
  * words.`
  */
 const GOES_ON = '(?=(?!(?:and|or|is|are|was|were|as|in|to|of|with|for|mean|means)\\b)\\p{L}|[\\uFFFC"])';

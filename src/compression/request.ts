@@ -1,17 +1,19 @@
 /**
- * What the words of a prompt allow to be done with it.
+ * The changes that the words of a prompt allow.
  *
- * Whoever asks for characters, lines, a format or an exact copy, or asks to change a document, gets the prompt as it is:
- * its notation may be the question. The words are known in the languages below. A prompt in another language, or without
- * words around its JSON, allows nothing, because nobody knows what it asks for.
+ * A request for characters, lines, a format or an exact copy, or to change a document, gets the prompt unchanged: its
+ * notation may be the question. The words are known in the languages below. A prompt in another language, or without
+ * words around its JSON, allows nothing, because its request is unknown.
  */
 import { findJson } from './json-text.ts';
 import { once } from './once.ts';
 
 export interface Allowed {
-  /** JSON may be written otherwise, with the same value: the request is understood, and does not ask for its notation. */
+  /**
+   * JSON may be written differently, with the same value: the request is understood, and does not ask for its notation.
+   */
   json: boolean;
-  /** The same, but perhaps nobody understood the request. */
+  /** The same, although the request may not be understood. */
   unlessAsked: boolean;
   /** White space and phrases of instructions may become shorter: English, for the model, and not about texts. */
   prose: boolean;
@@ -20,8 +22,8 @@ export interface Allowed {
 const NOTHING: Allowed = { json: false, unlessAsked: false, prose: false };
 
 /**
- * Frequent words of the languages whose requests are understood: those that no neighbouring language has, and others. One
- * letter is no evidence.
+ * Frequent words of the languages whose requests are understood: first those that no neighbouring language has, then
+ * others. One letter is no evidence.
  */
 const FREQUENT_WORDS: Readonly<Record<string, readonly [own: string, shared: string]>> = {
   english: [
@@ -57,7 +59,9 @@ const LANGUAGES = Object.values(FREQUENT_WORDS).map(([own, shared]) => ({
 }));
 /** The share of words that must be frequent ones of one language. Texts in that language have about twice as many. */
 const KNOWN_SHARE = 0.2;
-/** The share of frequent English words, more than those of any other language, that does without one of its own. */
+/**
+ * The share of frequent English words, above that of any other language, that suffices without a word of English's own.
+ */
 const CERTAIN_SHARE = 0.5;
 
 /** Words that ask for the notation, a copy or a change. `*` stands for any ending. */
@@ -91,7 +95,7 @@ const NOTATION = [
 const HAND_OVER =
   /(?<![\p{L}\p{M}])(?:return|output|show|display|write|send|give|hand|respond|reply|answer|keep|leave|store|save|post|put|make(?! sure)|create|generate|produce|add|change|set|sort|filter|drop|merge|split|swap|move|wrap|restate|relay|forward|transmit|deliver|pass|provide|supply|include|embed|inline|type|say|present|emit|draw|turn|get|do)(?![\p{L}\p{M}])[^.!?\n]{0,60}(?<![\p{L}\p{M}])(?:it|its|this|that|these|those|same|json|objects?|arrays?|payload|body|documents?|files?|config\w*|below|following|above|input|back|data)(?![\p{L}\p{M}])/iu;
 
-/** Words that speak of a text, work on one, or point to one, and of whoever tells it: what follows may be that text. */
+/** Words that speak of a text, work on one, point to one, or name its teller: the following words may be that text. */
 const TEXTS = [
   'this these those following follow follows below above next previous preceding attached enclosed mine said say says saying wrote write',
   'writes writing written text passage paragraph sentence phras* rephras* paraphras* word worded wording spell* proofread* grammar* summar* shorten*',
@@ -103,7 +107,7 @@ const TEXTS = [
   'clause statement claim argument quiz riddle puzzle guess* rank* fact.check* pitch* compare* author speaker we us our me my he she his her him want*',
 ].join(' ');
 
-/** Who tells something tells it of himself. */
+/** A narrator speaks in the first person. */
 const FIRST_PERSON = /(?<![\p{L}\p{M}'’])I(?![\p{L}\p{M}])/u;
 
 /** One of the words, also in the plural. */
@@ -122,10 +126,13 @@ const asksForNotation = once(() => oneOf(NOTATION));
 const speaksOfTexts = once(() => oneOf(TEXTS));
 const WORDS = /[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*/gu;
 
-/** Who addresses a model at the beginning gives it instructions; other sentences may be what a prompt is about. */
+/**
+ * A sentence at the beginning that addresses a model gives it instructions; other sentences may be the subject of a
+ * prompt.
+ */
 const ADDRESSES = /^\s*You(?:r)? [a-z]/;
 
-/** What all texts of a prompt allow together: an instruction in one may be about another. */
+/** The changes that all texts of a prompt allow together: an instruction in one may be about another. */
 export function allowedBy(texts: readonly string[]): Allowed {
   const words = texts.map(withoutJson).join('\n');
   if ([asksForNotation(), HAND_OVER, AS_IT_IS].some((asks) => asks.test(words))) return NOTHING;
@@ -135,7 +142,7 @@ export function allowedBy(texts: readonly string[]): Allowed {
   const isQuestion = words.includes('?');
   return {
     unlessAsked: true,
-    // Other verbs than English ones are not known, but a question asks for none.
+    // Verbs other than English ones are not known, but a question asks for none.
     json: isEnglish || (isQuestion && languages.size > 0 && !languages.has(UNKNOWN)),
     // A question may be about the sentences beside it.
     prose:
@@ -146,11 +153,11 @@ export function allowedBy(texts: readonly string[]): Allowed {
   };
 }
 
-/** Places in `LANGUAGES`. */
+/** The places in `LANGUAGES`. */
 const ENGLISH = 0;
 const UNKNOWN = -1;
 
-/** The language of a line; `null` where it has less than two words. */
+/** The language of a line; `null` if it has fewer than two words. */
 function languageOf(line: string): number | null {
   const words = Array.from(line.toLowerCase().matchAll(WORDS), ([word]) => word);
   if (words.length < 2) return null;

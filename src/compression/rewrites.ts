@@ -1,9 +1,10 @@
 /**
- * The published list of rewrites that keep the sense of an instruction, and where each applies.
+ * The published list of rewrites that keep the sense of an instruction, and the places at which each applies.
  *
- * A phrase is on the list only where no reading of it means something else. So most have a condition: `In order to` begins
- * a sentence, because in `keep the items in order to the left` it is no purpose; `the fact that` is followed by a complete
- * statement, because `the fact that you mention` is a thing. The guide for clients prints the list; a test compares both.
+ * A phrase is on the list only if no reading of it has another meaning. So most have a condition: `In order to` begins
+ * a sentence, because in `keep the items in order to the left` it is not a purpose; `the fact that` is followed by a
+ * complete statement, because `the fact that you mention` is a thing. The guide for clients prints the list; a test
+ * compares both.
  */
 import { once } from './once.ts';
 
@@ -14,7 +15,7 @@ const STATEMENT =
   '(?= (?:(?:it|they|we|you|he|she|this|that) (?:is|are|was|were) (?:a|an|the|too|very)|there (?:is|are|was|were) (?:a|an|no|too|many|few)) [a-z])';
 const WORD = '(?= [a-z]{2})';
 
-/** What stands before and after a phrase, and how the list says so. */
+/** The surroundings of a phrase, and their words in the list. */
 const PLACES = {
   'starts a sentence, a word follows': [OPENING, WORD],
   'starts a sentence, a verb with -ing follows': [OPENING, '(?= [a-z]{2,}ing )'],

@@ -14,8 +14,8 @@ export interface Segment {
 }
 
 /**
- * The placeholder for a protected or JSON segment while prose is rewritten. The character itself is protected where a
- * text contains it.
+ * The placeholder for a protected or JSON segment while prose is rewritten. The character itself is protected if a text
+ * contains it.
  */
 export const MASK = '\uFFFC';
 
@@ -93,7 +93,7 @@ function cuts(extents: readonly Extent[], { start, end }: Extent): boolean {
 
 /**
  * Whether a rewritten text is split as intended: every protected segment lies within a protected one, and all JSON is
- * the same JSON or protected. `intended` are the segments that the text was joined from, `read` those found in it.
+ * the same JSON or protected. `intended` has the segments from which the text was joined, `read` those found in it.
  */
 export function readsAsIntended(intended: readonly Segment[], read: readonly Segment[]): boolean {
   let index = 0;

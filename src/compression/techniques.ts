@@ -4,15 +4,15 @@
  * | name         | from 0                             | from 0.3 (`SAFE`)             | from 0.7 (`FREE`)                          |
  * |--------------|------------------------------------|-------------------------------|--------------------------------------------|
  * | `json`       | JSON without blanks between tokens |                               |                                            |
- * | `toon`       |                                    |                               | JSON as fenced TOON, where shorter         |
+ * | `toon`       |                                    |                               | JSON as fenced TOON, if shorter            |
  * | `whitespace` | of instructions                    |                               | everywhere but in protected spans          |
  * | `decoration` |                                    |                               | rulers, `!!!`, the marks of `**bold**`     |
  * | `politeness` |                                    |                               | `please`, `I would like you to`, `Hello,`  |
  * | `filler`     |                                    | the list of `rewrites.ts`     | `in order to`, `it is worth noting that`   |
  * | `duplicates` |                                    |                               | repeated paragraphs and lines              |
  *
- * Below `FREE` only what is certainly an instruction changes, and JSON that stands alone; `request.ts` says for which
- * prompts. The phrases are English.
+ * Below `FREE`, only certain instructions and JSON that stands alone change; `request.ts` decides for which prompts. The
+ * phrases are English.
  */
 import { trimDecoration } from './decoration.ts';
 import { removeDuplicates } from './duplicates.ts';
@@ -32,13 +32,13 @@ export interface CompressionProfile {
   techniques: readonly TechniqueName[];
   /** 0 to 1. */
   aggressiveness: number;
-  /** Case-sensitive phrases that stay byte for byte wherever they occur. */
+  /** Case-sensitive phrases that always stay byte for byte. */
   protectedPhrases: readonly string[];
   /** A text with fewer tokens stays unchanged. */
   minInputTokens: number;
 }
 
-/** Rewrites one JSON value, or prose with a `MASK` for each protected span; `null` where it cannot. */
+/** Rewrites one JSON value, or prose with a `MASK` for each protected span; `null` if it cannot. */
 export type Technique =
   | { on: 'prose'; from: number; rewrite(prose: string, aggressiveness: number): string }
   | { on: 'json'; from: number; rewrite(json: string): string | null; block: boolean };

@@ -1,19 +1,19 @@
 /**
- * How much each letter adds to the tokens of its word, for `tokens.ts`.
+ * The number of tokens that each letter adds to its word, for `tokens.ts`.
  *
- * Byte-pair tokenizers cut a word where a pair of letters is rare, and how rare depends on the two letters. So a letter of
- * the Latin, Cyrillic or Arabic alphabet has a weight for each letter before it; a letter of another script has one weight.
+ * Byte-pair tokenizers cut a word at rare pairs of letters, and rarity depends on both letters. So a letter of the
+ * Latin, Cyrillic or Arabic alphabet has a weight for each preceding letter; a letter of another script has one weight.
  * The weights were fitted by least squares to the counts of o200k_base on the Universal Declaration of Human Rights
- * (articles 4 to 30) in 60 languages, on technical documents in 35, and on source code and JSON. What they are worth is
+ * (articles 4 to 30) in 60 languages, on technical documents in 35, and on source code and JSON. Their error is
  * measured on other texts: `npm run test:compression`.
  */
 
 /** Weights are digits of base 36, in steps of this. */
 export const STEP = 0.1;
 
-/** The weights of an alphabet: row by row the letter before, and in each row the letter. */
+/** The weights of an alphabet: one row for each preceding letter, with a weight for each letter. */
 export interface Alphabet {
-  /** The first rows are of these: nothing, and (Latin) a space. */
+  /** The first rows are for these: nothing, and (Latin) a space. */
   before: string;
   letters: string;
   weights: string;
@@ -85,16 +85,16 @@ export const ARABIC: Alphabet = {
     '4444444047a4444444444444447444444444444444444454444444444444444444',
 };
 
-/** What the accent of a Latin letter adds to the letter without it. */
+/** The weight that the accent of a Latin letter adds to the letter without it. */
 export const ACCENTED = 'ªßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþāăąćčďđēėęěğģĩīįıķļľłńņňőœřśşšťũūůűųźżžơưșț';
 export const ACCENTS = '14656036d4954293aj83b5665c77025488677968b652f28b5cb896a7a042257866c32128079';
 
-/** Characters of traditional Chinese that simplified Chinese writes otherwise: rarer, so each adds this much. */
+/** Characters of traditional Chinese with another simplified form: they are rarer, so each adds this much. */
 export const TRADITIONAL =
   '權這會國請應樹對於學網們東發內體與寫證來實單經驗參讀當尋擇關數況費軟運麼裡測碼紅團沒搜節快幫板獻獨獲產幾畫雜點註候筆讓歡檔號隸變屬舉條釋頁腦把覺專插圖路將圍閱譯';
 export const TRADITIONAL_MORE = 0.59;
 
-/** A script's characters, and what the first one in a word and each further one adds. */
+/** A script's characters, and the weights of the first one in a word and of each further one. */
 export const SCRIPTS: readonly (readonly [from: number, to: number, first: number, further: number])[] = [
   [0x300, 0x36f, 1.72, 1.72], // combining marks
   [0x370, 0x3ff, 0.47, 0.37], // Greek
@@ -129,7 +129,7 @@ export const SCRIPTS: readonly (readonly [from: number, to: number, first: numbe
 ];
 export const OTHER_SCRIPT = [1, 0.77] as const;
 
-/** What a word begins with: before its letters there is nothing, a space, one of some signs, or another one. */
+/** The beginning of a word: nothing, a space, one of some signs, or another sign precedes its letters. */
 export const WORD_AFTER: ReadonlyMap<string, number> = new Map([
   ['', 0.24],
   [' ', -0.04],
@@ -150,13 +150,13 @@ export const WORD_AFTER: ReadonlyMap<string, number> = new Map([
   ['\t', 0.86],
 ]);
 export const WORD_AFTER_OTHER = 0.99;
-/** A capital first letter, and each further capital. */
+/** The weights of a capital first letter, and of each further capital. */
 export const CAPITAL = 0.14;
 export const CAPITAL_WITHIN = 0.07;
 
 /**
- * Languages whose words the tokenizer has whole more often than their letters say, by their most frequent words: what a
- * word has beyond one token is multiplied by this.
+ * Languages whose words are whole tokens more often than their letters suggest, by their most frequent words: the
+ * tokens of a word beyond the first are multiplied by this.
  */
 export const LANGUAGES: readonly (readonly [factor: number, words: string])[] = [
   [0.23, 'the of and to in is that it for with as on this be are by or an not from which at your you'],
@@ -164,5 +164,5 @@ export const LANGUAGES: readonly (readonly [factor: number, words: string])[] = 
   [0.6, 'de que os do da em um uma não para com por dos das no na ou ao se são'],
   [0.56, 'de la le les et des en du une est que pour dans un par sur qui il au ne pas'],
   [0.67, 'der die und das ist nicht mit zu den von für auf ein eine des im dem sich oder es auch'],
-  [0.65, ''], // code, by its signs
+  [0.65, ''], // Code, by its signs.
 ];

@@ -1,13 +1,14 @@
 /**
- * Estimates how many tokens `o200k_base`, the vocabulary of OpenAI's models since GPT-4o, makes of a text.
+ * Estimates the number of tokens that `o200k_base`, the vocabulary of OpenAI's models since GPT-4o, makes of a text.
  *
- * The text is split into pieces about as that tokenizer splits it before it merges: words, numbers of up to three digits,
- * punctuation, white space; and `HTTPServer` into two words, because it mostly becomes two tokens. A word's tokens follow from its letters (`token-weights.ts`), those of other pieces from
- * their length. In English and other large languages, whose words the vocabulary has whole more often, a word counts less;
- * the language is read from the words before it.
+ * The text is split into roughly the same pieces as by that tokenizer before it merges: words, numbers of up to three
+ * digits, punctuation, white space; and `HTTPServer` into two words, because it mostly becomes two tokens. A word's
+ * tokens follow from its letters (`token-weights.ts`), the tokens of other pieces from their length. In English and
+ * other large languages, whose words are whole tokens more often, a word counts less; the preceding words show the
+ * language.
  *
- * It is an estimate: `npm run test:compression` prints its error by language. Deterministic; the empty text has 0 tokens,
- * and a prefix never more than the whole text. Linear in the length.
+ * It is an estimate: `npm run test:compression` prints its error by language. Deterministic; the empty text has 0
+ * tokens, and a prefix never has more than the whole text. Linear in the length.
  */
 import {
   ACCENTED,
@@ -48,30 +49,35 @@ const PIECE = new RegExp(
 
 /** Long runs of spaces and of line breaks are single tokens up to about this length. */
 const BLANKS_PER_TOKEN = 64;
-/** Signs of ASCII: two are one token, further ones add this much, and in a run of one sign, such as `=====`, almost nothing. */
+/**
+ * ASCII signs: two are one token, further ones add this much, and in a run of one sign, such as `=====`, almost
+ * nothing.
+ */
 const SIGNS_PER_TOKEN = 2;
 const FURTHER_SIGN = 0.2;
 const RUN_PER_TOKEN = 40;
-/** A sign outside of ASCII: what the first one and each further one adds. */
+/** A sign outside of ASCII: the weights of the first one and of each further one. */
 const SYMBOL = 1.2;
 const FURTHER_SYMBOL = 1.4;
 
-/** What a word is worth, and the languages that have it among their most frequent words. */
+/** The tokens of a word, and the languages that have it among their most frequent words. */
 interface Word {
   beyondOne: number;
-  /** What this is multiplied by, where the word is not part of a name. */
+  /** The factor if the word is not part of a name. */
   factor: number;
-  /** `null` where the word has no letter from a to z, and says nothing of the language. */
+  /** `null` if the word has no letter from a to z, and does not show the language. */
   languages: readonly number[] | null;
 }
 
-/** A later part of a name such as `customerId` is mostly a common English word: what it has beyond one token counts less. */
+/**
+ * A later part of a name such as `customerId` is mostly a common English word: its tokens beyond the first count less.
+ */
 const PART_OF_NAME = /^[A-Z]/;
 const PART_FACTOR = 0.2;
-/** So is, a little less often, a word after a sign, as in `.map` and `_cost`. */
+/** The same holds, less often, for a word after a sign, as in `.map` and `_cost`. */
 const AFTER_SIGN = /^[!-~](?<![A-Za-z])/;
 const AFTER_SIGN_FACTOR = 0.75;
-/** Signs that are frequent in code alone: it is heard like a language, the last one of the list. */
+/** Signs that are frequent only in code: code is treated as a language, the last one of the list. */
 const OF_CODE = /[(){}[\];=<>]/;
 const CODE = [LANGUAGES.length - 1];
 /** Words repeat: their values are kept for the length of a text. */
@@ -111,7 +117,9 @@ function readWord(piece: string): Word {
   };
 }
 
-/** An alphabet by the codes of its letters. The first row is for a letter that has none of the alphabet before it. */
+/**
+ * An alphabet by the codes of its letters. The first row is for a letter that does not follow a letter of the alphabet.
+ */
 class Table {
   readonly #places: ReadonlyMap<number, number>;
   readonly #weights: Float64Array;
@@ -126,7 +134,7 @@ class Table {
     this.#weights = weightsOf(weights);
   }
 
-  /** The place of a letter; -1 where the alphabet does not have it. */
+  /** The place of a letter; -1 if the alphabet does not have it. */
   place(code: number): number {
     return this.#places.get(code) ?? -1;
   }
@@ -146,7 +154,7 @@ const accents = new Map(Array.from(ACCENTED, (letter, index) => [codeOf(letter),
 const accentMean = accentWeights.reduce((sum, weight) => sum + weight, 0) / accentWeights.length;
 const traditional = new Set(Array.from(TRADITIONAL, codeOf));
 
-/** Rows of the Latin table: nothing before, a space before. */
+/** Rows of the Latin table: after nothing, after a space. */
 const NOTHING = 0;
 const SPACE = 1;
 const LATIN_END = 0x250;
@@ -154,7 +162,7 @@ const CYRILLIC_START = 0x400;
 const ARABIC_START = 0x600;
 const ARABIC_END = 0x700;
 
-/** Of a piece that is letters and marks, perhaps after one other character. */
+/** For a piece of letters and marks, perhaps after one other character. */
 function tokensOfWord(piece: string): number {
   const first = String.fromCodePoint(codeOf(piece));
   const after = /[\p{L}\p{M}]/u.test(first) ? '' : first;
@@ -203,7 +211,7 @@ const isVietnamese = (code: number) => code >= 0x1e00 && code <= 0x1eff;
 /** The letter without its accents. */
 const baseOf = (code: number) => codeOf(String.fromCharCode(code).normalize('NFD'));
 
-/** What a letter of a script adds. The scripts are in order and do not overlap. */
+/** The weight of a letter of a script. The scripts are in order and do not overlap. */
 function ofScript(code: number, isFirst: boolean): number {
   let low = 0;
   let high = SCRIPTS.length;
@@ -231,15 +239,15 @@ function tokensOfSigns(piece: string): number {
 const votes = new Map<string, number[]>();
 for (const [index, [, words]] of LANGUAGES.entries())
   for (const word of words.split(' ')) votes.set(word, [...(votes.get(word) ?? []), index]);
-/** How much of what is known of the language a further word leaves. */
+/** The share of the knowledge about the language that remains after a further word. */
 const MEMORY = 0.93;
-/** The share of frequent words from which a language is known. */
+/** The share of frequent words at which a language is known. */
 const KNOWN = 0.12;
 
 /** The language of the words so far. */
 class Language {
   readonly #shares = LANGUAGES.map(() => 0);
-  /** What a word of this language has beyond one token is multiplied by this. */
+  /** The factor for the tokens of a word beyond the first, in this language. */
   factor = 1;
 
   hear(languages: readonly number[]): void {

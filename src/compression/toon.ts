@@ -1,9 +1,9 @@
 /**
- * Rewrites JSON as TOON in a fenced block, where that is lossless: the library's own reader gives the same value back, which
- * property tests show for any value that passes here.
+ * Rewrites JSON as TOON in a fenced block, if that is lossless: the library's own reader returns the same value, which
+ * property tests show for every accepted value.
  *
  * The fence names the format for the model and protects the rows from every other technique and a second compression.
- * JSON stays unchanged where it has a duplicate member, a number that would not keep its spelling (`-0`, `1.0`, `1e5`,
+ * JSON stays unchanged if it has a duplicate member, a number that would not keep its spelling (`-0`, `1.0`, `1e5`,
  * beyond 2^53, more digits than a double has), members that JavaScript would reorder, or half a surrogate pair.
  */
 import { encode } from '@toon-format/toon';
@@ -11,7 +11,7 @@ import { respellStrings } from './json-text.ts';
 
 const FENCE = '```';
 
-/** The fenced TOON of a JSON text, or `null` where it would not be lossless. It is not always shorter. */
+/** The fenced TOON of a JSON text, or `null` if it would not be lossless. It is not always shorter. */
 export function fencedToon(json: string): string | null {
   let safe = true;
   const value: unknown = JSON.parse(json, (name, member: unknown) => {

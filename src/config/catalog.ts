@@ -2,10 +2,10 @@
  * The catalog in use: the published one from KV, parsed once per isolate, with the built-in copy as the fallback.
  *
  * KV holds an immutable document per version and a pointer to the current one, with the document's SHA-256. The pointer
- * is read again in the background; a request waits for KV only while the isolate has no catalog yet. What is wrong
- * with the catalog in use is its `problem`, which makes every answer from it degraded.
+ * is read again in the background; a request waits for KV only while the isolate has no catalog yet. A defect of the
+ * catalog in use is its `problem`, which makes every answer from it degraded.
  *
- * Beside it KV holds the ends that lists report. Where they cannot be read, those that were read before stay, and nothing is
+ * KV also holds the shutdown dates that lists report. If they cannot be read, the earlier ones stay, and nothing is
  * degraded: they decide nothing.
  */
 
@@ -26,7 +26,7 @@ export interface CatalogInUse {
   source: 'built-in' | 'published';
   /** SHA-256 of the document. */
   hash: string;
-  /** What is wrong with this catalog; `null` where nothing is. */
+  /** The defect of this catalog; `null` if it has none. */
   problem: string | null;
 }
 
@@ -36,9 +36,9 @@ interface Pointer {
   publishedAtMs: number;
 }
 
-/** What a list says of ends that the catalog does not. */
+/** The shutdown dates of a list that the catalog lacks. */
 export interface ReportingList {
-  /** The whole address, whose query may be a secret: it is shown to nobody. */
+  /** The whole address. Its query may be a secret, so it is never shown. */
   address: string;
   facts: SourceFacts[];
 }
@@ -57,9 +57,9 @@ const AGE_MAX_DAYS = 90;
 
 interface Held {
   inUse: CatalogInUse;
-  /** The catalog as it was released, without what lists report. */
+  /** The catalog as it was released, without the reports of lists. */
   released: Catalog;
-  /** What lists report, as KV has it. */
+  /** The reports of lists, as KV has them. */
   reported: string;
   checkedAtMs: number;
 }
@@ -84,12 +84,12 @@ export function catalogInMemory(env: Env, nowMs: number): CatalogInUse | null {
   return known && nowMs - known.checkedAtMs < REFRESH_MS ? known.inUse : null;
 }
 
-/** The catalog in use, which is read again where the isolate has not looked for a while: nobody waits for it. */
+/** The catalog in use. It is read again if the isolate has not looked for a while, and no request waits for that. */
 export async function latestCatalog(env: Env): Promise<CatalogInUse> {
   return catalogInMemory(env, Date.now()) ?? refresh(env.KV);
 }
 
-/** What a release had, built in or published; `null` where it is no longer kept. */
+/** The contents of a release, built in or published; `null` if it is no longer kept. */
 export async function readRelease(env: Env, version: string): Promise<Pick<Catalog, 'models' | 'transitions'> | null> {
   if (version === BUILT_IN_CATALOG.version) return BUILT_IN_CATALOG;
   const text = await withTimeout(env.KV.get(documentKey(version)), KV_TIMEOUT_MS, 'KV');
@@ -110,7 +110,7 @@ export async function storeCatalog(env: Env, catalog: Catalog): Promise<CatalogI
   return hold(env.KV, { catalog, source: 'published', hash: pointer.hash, problem: null }, reported);
 }
 
-/** What lists reported when they were read last. */
+/** The reports of lists at the last read. */
 export async function readReportingLists(env: Env): Promise<ReportingList[]> {
   return JSON.parse(await readReported(env.KV)) as ReportingList[];
 }
@@ -122,7 +122,7 @@ export async function storeReportingLists(env: Env, lists: readonly ReportingLis
   if (known) hold(env.KV, { ...known.inUse, catalog: known.released }, reported);
 }
 
-/** Throws if KV has something else. */
+/** Throws if KV has an invalid value. */
 async function readReported(kv: KVNamespace): Promise<string> {
   const text = (await withTimeout(kv.get(REPORTED_KEY), KV_TIMEOUT_MS, 'KV')) ?? NONE_REPORTED;
   if (!Array.isArray(JSON.parse(text))) throw new Error('what KV has of reported ends is no list');
@@ -164,7 +164,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
     return hold(kv, { catalog, source: 'published', hash: pointer.hash, problem: null }, reported);
   } catch (error) {
     log('warn', 'catalog_not_read', {}, error);
-    // A published catalog that was read before is still the right one, unless what was read now is not valid.
+    // A published catalog that was read before stays in use, unless the new one is not valid.
     const problem = error instanceof SyntaxError ? 'what KV has of the published catalog is not valid JSON' : null;
     return hold(
       kv,
@@ -177,7 +177,7 @@ async function refresh(kv: KVNamespace): Promise<CatalogInUse> {
 }
 
 /**
- * Remembers what is in use. The same catalog stays the same object, so that what is derived from it can be cached with
+ * Remembers the catalog in use. The same catalog stays the same object, so values derived from it can be cached with
  * it.
  */
 function hold(kv: KVNamespace, found: CatalogInUse, reported: string): CatalogInUse {
@@ -202,7 +202,7 @@ function withReports(catalog: Catalog, reported: string): Catalog {
 }
 
 const builtInHash = remember<string | undefined>(() => undefined);
-/** One object, as the built-in catalog is. */
+/** One object, like the built-in catalog. */
 const STAND_IN: Catalog = { ...BUILT_IN_CATALOG, standsIn: true };
 
 async function builtIn(problem: string | null): Promise<CatalogInUse> {

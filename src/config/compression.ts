@@ -1,5 +1,5 @@
 /**
- * The profile that an organization's prompts are compressed by.
+ * The compression profile of an organization's prompts.
  */
 import { type CompressionProfile, DEFAULT_COMPRESSION_PROFILE } from '../contract/compression.ts';
 import type { OrganizationId } from '../domain/ids.ts';

@@ -10,7 +10,7 @@ import { BoundedMap } from '../platform/bounded-map.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
-/** A missing value is remembered for less time, so that what is created now works soon. */
+/** A missing value is remembered for less time, so that a new one works soon. */
 const MISSING_TTL_MS = 1_000;
 /** How long a value may be used while its source fails. */
 const STALE_MAX_MS = 10 * MINUTE_MS;
@@ -22,7 +22,7 @@ const READ_TIMEOUT_MS = 3_000;
 interface Entry<Value> {
   value: Value | null;
   readAtMs: number;
-  /** When a read last failed while this value was past its life. */
+  /** The time of the last failed read while this value was past its life. */
   failedAtMs?: number;
   /** No background read before this. */
   refreshAtMs: number;
@@ -36,8 +36,8 @@ export class ConfigCache<Value> {
   }
 
   /**
-   * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request.
-   * Throws what `load` throws when there is nothing usable in memory.
+   * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request. If
+   * memory has no usable value, it throws the error of `load`.
    */
   async get(
     key: string,
@@ -65,7 +65,7 @@ export class ConfigCache<Value> {
     }
   }
 
-  /** The value of `key` from memory, while it needs no read in the background either; `null` otherwise. */
+  /** The value of `key` from memory, if it does not need a background read either; `null` otherwise. */
   fresh(key: string, nowMs: number): Value | null {
     const entry = this.#entries.get(key);
     return entry && nowMs < entry.refreshAtMs ? entry.value : null;

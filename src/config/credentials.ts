@@ -1,5 +1,5 @@
 /**
- * API keys and what comes with them: one D1 read gives the key's permissions and its organization's configuration.
+ * API keys and their data: one D1 read gives the key's permissions and its organization's configuration.
  */
 
 import { and, desc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
@@ -28,7 +28,7 @@ import { VENDORS_MAX, withKind } from './vendors.ts';
 
 export interface OrganizationConfig {
   organizationId: OrganizationId;
-  /** Newest version of the plan that new customers get. */
+  /** The newest version of the plan that new customers get. */
   defaultPlan: PlanVersion | null;
   /** The models that are mapped to the tiers. */
   models: TierModels | null;
@@ -36,23 +36,23 @@ export interface OrganizationConfig {
   aliases: ReadonlyMap<string, readonly string[]>;
   /** The organization's own prices, by model key. */
   prices: OwnPrices;
-  /** Its access to model vendors, by provider. */
+  /** The organization's access to vendors, by provider. */
   vendors: ReadonlyMap<string, VendorCredential>;
   /** Origins of the vendors' addresses. */
   vendorOrigins: readonly string[];
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: boolean;
-  /** What credit may pay for although its cost has no bound or no rate, as `contract/credit-open.ts` writes it. */
+  /** The costs without a bound or a rate that credit may pay for, in the form of `contract/credit-open.ts`. */
   creditOpen: readonly string[];
-  /** Where its customers buy more; `null` for nowhere. */
+  /** The address at which its customers buy more; `null` if there is none. */
   upgradeUrl: string | null;
-  /** How many bytes its samples may take. */
+  /** The most bytes of its samples. */
   sampleBytesMax: number;
   /** Days for which its history is kept. */
   retention: Retention;
-  /** What it is told of where its plans say nothing; `null` is nothing of its own. */
+  /** The alerts of plans that set none; `null` if it has none of its own. */
   alerts: Alerts | null;
-  /** Which calls are stored for review. */
+  /** The policy that selects calls to store for review. */
   sampling: VersionedPolicy;
 }
 
@@ -65,7 +65,7 @@ export interface VendorCredential {
   useReportedCost: boolean;
   /** Headers that each request gets. */
   headers: Readonly<Record<string, string>>;
-  /** Paths that are open to callers, as `domain/open-paths.ts` has them. */
+  /** Paths that are open to callers, in the form of `domain/open-paths.ts`. */
   passthrough: readonly string[];
 }
 
@@ -73,11 +73,11 @@ export interface Credential {
   keyId: KeyId;
   permissions: ReadonlySet<Scope | LegacyGrant>;
   organization: OrganizationConfig;
-  /** What the key may be spent on; absent where it has no limits. */
+  /** The models and features that the key may be used for; absent if it has no limits. */
   limits?: KeyLimits | undefined;
-  /** The key works before this instant; `null` is for good. */
+  /** The key works before this instant; `null` means without an end. */
   expiresAtMs: number | null;
-  /** Present where a session token was sent instead of the key: whose session it is. */
+  /** Present if a session token was sent instead of the key: its session. */
   session?: Session;
 }
 
@@ -87,13 +87,13 @@ export interface Session extends TokenHolder {
   /** The feature and tags of each of its calls. */
   feature?: string | undefined;
   tags?: string[] | undefined;
-  /** The models that it may use; absent where it may use any. */
+  /** The models that it may use; absent if it may use any. */
   models?: readonly string[] | undefined;
 }
 
-/** That a key is used is recorded when it is read, and when that was so long ago. */
+/** The use of a key is recorded when it is read, if the last record is this old. */
 const USE_RECORDED_MS = HOUR_MS;
-/** Keys that one isolate remembers. */
+/** The most keys that one isolate remembers. */
 const CREDENTIALS_MAX = 10_000;
 
 const cache = remember(() => new ConfigCache<Credential>(CREDENTIALS_MAX));
@@ -118,7 +118,7 @@ export async function findCredentialById(
   return unlessExpired(await cache.value.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer));
 }
 
-/** One that is remembered ends at its instant all the same. */
+/** A remembered credential also ends at its instant. */
 function unlessExpired(credential: Credential | null): Credential | null {
   return credential?.expiresAtMs != null && credential.expiresAtMs <= Date.now() ? null : credential;
 }
@@ -147,7 +147,7 @@ async function loadCredential(
   };
 }
 
-/** Best effort. Of isolates that find the same hour over, one writes. */
+/** Best effort. If several isolates find the hour over, only one writes. */
 async function recordUse(env: Env, keyId: KeyId, nowMs: number): Promise<void> {
   try {
     await configDatabase(env)
@@ -159,7 +159,7 @@ async function recordUse(env: Env, keyId: KeyId, nowMs: number): Promise<void> {
   }
 }
 
-/** The configuration of an organization, for work that goes on without a request; `null` where there is none. */
+/** The configuration of an organization, for work that continues without a request; `null` if it does not exist. */
 export async function loadOrganization(env: Env, organizationId: OrganizationId): Promise<OrganizationConfig | null> {
   const [row] = await configDatabase(env)
     .select({ organization: organizations, plan: planVersions })
@@ -240,7 +240,7 @@ async function configOf(
   };
 }
 
-/** By model; of each, the one that came into force last first. */
+/** By model; the price of each that came into force last is first. */
 function ownPricesOf(rows: readonly (typeof organizationPrices.$inferSelect)[]): OwnPrices {
   const prices = new Map<string, OwnPrice[]>();
   for (const { modelKey, effectiveFromMs, snapshotId, rates } of rows) {
@@ -252,7 +252,7 @@ function ownPricesOf(rows: readonly (typeof organizationPrices.$inferSelect)[]):
   return prices;
 }
 
-/** What own prices have as their provider. */
+/** The provider of own prices. */
 const OWN_PROVIDER = 'organization';
 
 function historicalPermissions(prefix: KeyPrefix): readonly (Scope | LegacyGrant)[] {

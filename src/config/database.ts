@@ -3,8 +3,8 @@
  *
  * There may be several databases: bindings `DB`, `DB_2`, ... `DB_50`, all with the same schema. The first has the
  * configuration: organizations, plans, prices, vendors, keys, and the operators' event log (`configDatabase`). An
- * organization's history (customers, calls, meter events, the ledger, usage, samples) is in the database that it was
- * given when it was created, and never moves (`database`).
+ * organization's history (customers, calls, meter events, the ledger, usage, samples) is in the database that it got at
+ * its creation, and never moves (`database`).
  */
 
 import { eq, type SQL, sql } from 'drizzle-orm';
@@ -22,7 +22,7 @@ import { organizations } from './schema/index.ts';
 /** Drizzle's database; `$client` is the binding, for SQL that is written out. */
 export type Database = DrizzleD1Database & { $client: D1Database };
 
-/** A statement that somebody else runs, as a part of a batch. */
+/** A statement that other code runs, as a part of a batch. */
 export type Statement = BatchItem<'sqlite'>;
 
 const databases = new WeakMap<D1Database, Database>();
@@ -30,10 +30,10 @@ const databases = new WeakMap<D1Database, Database>();
 /** The first database, which has the configuration. */
 export const CONFIG_DATABASE = 'DB';
 const DATABASES_MAX = 50;
-/** Organizations whose database an isolate remembers. */
+/** The most organizations whose database an isolate remembers. */
 const REMEMBERED_MAX = 100_000;
 
-/** By organization. A database is given once, so a remembered one stays right. */
+/** By organization. A database is assigned once, so a remembered one stays right. */
 const remembered = remember(() => new BoundedMap<string, DatabaseName>(REMEMBERED_MAX));
 
 /** The database that has the configuration. */
@@ -41,14 +41,15 @@ export function configDatabase(env: Pick<Env, 'DB'>): Database {
   return drizzleOf(env.DB);
 }
 
-/** The database that has the history of an organization. Throws where the configuration cannot be read. */
+/** The database with the history of an organization. Throws if the configuration cannot be read. */
 export async function database(env: Env, organizationId: OrganizationId): Promise<Database> {
   return namedDatabase(env, await databaseNameOf(env, organizationId));
 }
 
-/** The name of an organization's database; the first one of an organization that does not exist. */
+/** The name of an organization's database; for an organization that does not exist, the first one. */
 export async function databaseNameOf(env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
-  // Also where one database is bound: another may have been before, and its history must not be split.
+  // Also looked up if only one database is bound: another may have been bound earlier, and its history must not be
+  // split.
   const known = remembered.value.get(organizationId);
   if (known) return known;
   const [row] = await configDatabase(env)
@@ -61,7 +62,7 @@ export async function databaseNameOf(env: Env, organizationId: OrganizationId): 
   return name;
 }
 
-/** Throws where no database of that name is bound any more. */
+/** Throws if no database of that name is bound any more. */
 export function namedDatabase(env: Env, name: DatabaseName): Database {
   const binding = env[name];
   if (!binding) throw new Error(`the database ${name} is not bound`);

@@ -1,6 +1,6 @@
 /**
- * The compression estimates that run. An estimate reads all samples of its organization from a database that is shared,
- * so an organization may run a bounded number at a time.
+ * The compression estimates that run. An estimate reads all samples of its organization from a shared database, so an
+ * organization may run a bounded number at a time.
  */
 
 import { and, eq, lt, sql } from 'drizzle-orm';
@@ -11,12 +11,12 @@ import { configDatabase } from './database.ts';
 import { runningEstimates } from './schema/index.ts';
 
 export const RUNNING_ESTIMATES_MAX = 10;
-/** An estimate whose end was not recorded counts no longer than this. */
+/** An estimate without a recorded end counts no longer than this. */
 const COUNTED_MS_MAX = DAY_MS;
 
 /**
- * Records that the estimate runs; `false` where the organization already runs as many as it may. An estimate counts
- * once, however often it is recorded.
+ * Records that the estimate runs; `false` if the organization already runs the most. An estimate counts once, however
+ * often it is recorded.
  */
 export async function enterEstimate(
   env: Env,
@@ -34,13 +34,13 @@ export async function enterEstimate(
   return entered.length > 0;
 }
 
-/** To be called when the estimate has ended, or was not begun. */
+/** Call this when the estimate has ended, or was not begun. */
 export async function leaveEstimate(env: Env, organizationId: OrganizationId, jobId: string): Promise<void> {
   const isJob = and(eq(runningEstimates.organizationId, organizationId), eq(runningEstimates.jobId, jobId));
   await configDatabase(env).delete(runningEstimates).where(isJob);
 }
 
-/** Deletes estimates that count no longer. */
+/** Deletes estimates that no longer count. */
 export async function forgetOldEstimates(env: Env, nowMs: number): Promise<void> {
   await configDatabase(env)
     .delete(runningEstimates)

@@ -1,5 +1,5 @@
 /**
- * The event log in D1: what operators and the service itself did.
+ * The event log in D1: the actions of operators and of the service itself.
  */
 
 import { and, asc, desc, eq, gte, inArray, lt } from 'drizzle-orm';
@@ -10,7 +10,7 @@ import { newEventId } from '../platform/event-id.ts';
 import { configDatabase } from './database.ts';
 import { operatorEvents } from './schema/index.ts';
 
-/** In the event log. */
+/** The actor in the event log. */
 const ACTOR = 'service';
 
 export interface ServiceEvent {
@@ -29,13 +29,13 @@ export async function recordServiceEvent(env: Pick<Env, 'DB'>, event: ServiceEve
 
 export type EventRow = typeof operatorEvents.$inferSelect;
 
-/** What is absent narrows nothing. */
+/** An absent field does not filter. */
 export interface EventSelection {
   organizationId?: OrganizationId | undefined;
   actor?: string | undefined;
   actions?: readonly OperatorAction[] | undefined;
   subject?: string | undefined;
-  /** This id and later ones. Ids sort by the time of the change: `eventIdsFrom` makes one of an instant. */
+  /** This id and later ones. Ids sort by the time of the change: `eventIdsFrom` makes one from an instant. */
   fromId?: string | undefined;
   /** Ids before this one. */
   beforeId?: string | undefined;

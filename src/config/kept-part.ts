@@ -1,10 +1,10 @@
 /**
- * For how long an organization's history is kept, and which part of a period that is.
+ * How long an organization's history is kept, and the part of a period for which it is.
  */
 import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import { DAY_MS } from '../platform/time.ts';
 
-/** The retention that is in force for an organization. */
+/** The retention in force for an organization. */
 export function retentionOf(own: Partial<Retention> | null): Retention {
   return { ...RETENTION_DEFAULTS, ...own };
 }
@@ -21,14 +21,17 @@ interface Period {
 }
 
 /**
- * The part of a period whose usage is kept. Whatever sums usage asks for this part alone: of the time before it, tables of
- * hours and days have nothing, and running totals everything.
+ * The part of a period whose usage is kept. Every sum of usage is limited to this part: for earlier time, tables of
+ * hours and days have nothing, and running totals have everything.
  */
 export function keptPart({ fromMs, toMs }: Period, retention: Retention, nowMs: number): Period {
   return { fromMs: Math.min(Math.max(fromMs, usageKeptSinceMs(retention, nowMs)), toMs), toMs };
 }
 
-/** Since when what customers were charged in a period is kept: increments of custom meters have a retention of their own. */
+/**
+ * The time since which the charges of customers in a period are kept: increments of custom meters have a retention of
+ * their own.
+ */
 export function chargesKeptSinceMs(period: Period, retention: Retention, nowMs: number): number {
   const { fromMs, toMs } = keptPart(period, retention, nowMs);
   return Math.min(Math.max(fromMs, nowMs - retention.meterEventRetentionDays * DAY_MS), toMs);

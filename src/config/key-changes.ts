@@ -1,5 +1,5 @@
 /**
- * How many changes each key made in the present UTC hour, in D1: all isolates share the count.
+ * The number of changes that each key made in the present UTC hour, in D1: all isolates share the count.
  */
 
 import { sql } from 'drizzle-orm';
@@ -8,10 +8,13 @@ import type { Env } from '../env.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { configDatabase } from './database.ts';
 
-/** Changes of one key in an hour. */
+/** The most changes of one key in an hour. */
 export const KEY_CHANGES_MAX = 600;
 
-/** Counts a change. Answers when the next one is allowed if this one is not, which writes nothing; else `null`. */
+/**
+ * Counts a change. If the change is not allowed, writes nothing and returns the time of the next allowed one; otherwise
+ * `null`.
+ */
 export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: KeyId, nowMs: number): Promise<number | null> {
   const hourMs = nowMs - (nowMs % HOUR_MS);
   const counted = await configDatabase(env).all(
@@ -23,7 +26,7 @@ export async function countKeyChange(env: Pick<Env, 'DB'>, keyId: KeyId, nowMs: 
   return counted.length > 0 ? null : hourMs + HOUR_MS;
 }
 
-/** What was counted last changed nothing. A key without changes has no row. */
+/** Undoes the last count, because that request changed nothing. A key without changes has no row. */
 export async function takeBackKeyChange(env: Pick<Env, 'DB'>, keyId: KeyId): Promise<void> {
   const { $client } = configDatabase(env);
   await $client.batch([

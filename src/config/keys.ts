@@ -1,5 +1,5 @@
 /**
- * API keys in D1, as operators list and change them. How requests find their key is in `credentials.ts`.
+ * API keys in D1, for operators' lists and changes. `credentials.ts` finds the key of a request.
  */
 
 import { and, desc, eq, inArray, sql } from 'drizzle-orm';
@@ -15,7 +15,7 @@ export async function findKey(env: Env, organizationId: OrganizationId, keyId: K
   return row ?? null;
 }
 
-/** Keys, the newest first, after the one with that id; one more than asked for tells whether there are more. */
+/** Keys, the newest first, after the one with that id; one more than requested shows whether more exist. */
 export function findKeys(
   env: Env,
   organizationId: OrganizationId,

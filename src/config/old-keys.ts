@@ -1,11 +1,11 @@
 /**
- * API keys from before keys had a checksum. An isolate keeps a list of them, so that a request with an invalid key
- * costs no read of D1.
+ * Older API keys, without a checksum. An isolate keeps a list of them, so that a request with an invalid key costs no
+ * read of D1.
  *
- * No such key is created any more, so what is not on the list is no key. (A Worker of the version before may still
- * create one during an upgrade; it works everywhere a minute later, when all lists have been read again.) Where there
- * is no list, because D1 is away, another request is reading it or there are too many keys, each key is looked up in
- * D1.
+ * No such key is created any more, so a key that is not in the list does not exist. (During an upgrade, a Worker of the
+ * previous version may still create one; it works everywhere a minute later, when all lists have been read again.) If
+ * there is no list, because D1 is unavailable, another request is reading it or there are too many keys, each key is
+ * looked up in D1.
  */
 import { sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -15,18 +15,16 @@ import { withTimeout } from '../platform/timeout.ts';
 import { configDatabase } from './database.ts';
 import { apiKeys, WITHOUT_CHECKSUM } from './schema/index.ts';
 
-/** Keys that an isolate remembers. */
+/** The most keys that an isolate remembers. */
 const OLD_KEYS_MAX = 10_000;
 const LIFE_MS = 60_000;
-/** A read that takes longer counts as failed, and the next one begins no earlier than this after it. */
+/** A longer read counts as failed, and the next one begins this much later at the earliest. */
 const READ_TIMEOUT_MS = 3_000;
-/**
- * Digits of a hash that the list holds: 64 bits. A key that agrees in them by chance is looked up in D1, and not found.
- */
+/** The digits of a hash in the list: 64 bits. A key that agrees in them by chance is looked up in D1, and not found. */
 const SHORT_HASH_LENGTH = 16;
 
 interface OldKeys {
-  /** `null` where there are more than can be remembered. */
+  /** `null` if there are more than can be remembered. */
   shortHashes: ReadonlySet<string> | null;
   readAtMs: number;
 }
@@ -34,7 +32,7 @@ interface OldKeys {
 const known = remember<OldKeys | null>(() => null);
 const triedAtMs = remember(() => Number.NEGATIVE_INFINITY);
 
-/** Whether a key without a checksum has to be looked up; it is unknown or revoked where not. */
+/** Whether a key without a checksum has to be looked up; otherwise it is unknown or revoked. */
 export async function mayBeOldKey(env: Env, keyHash: string, nowMs: number): Promise<boolean> {
   if (!isFresh(nowMs) && nowMs - triedAtMs.value >= READ_TIMEOUT_MS) {
     triedAtMs.value = nowMs;

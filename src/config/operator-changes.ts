@@ -1,9 +1,9 @@
 /**
- * What an operator's change writes: its statements, its event and the answer for a repeated request, as one
+ * The writes of an operator's change: its statements, its event and the answer for a repeated request, as one
  * transaction.
  *
- * The transaction is one of the database with the configuration. History may be in another one, so a change of history
- * is made before, and may be repeated.
+ * The transaction is in the configuration's database. History may be in another one, so a change of history is made
+ * before, and may be repeated.
  */
 import { eq, sql } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -23,14 +23,14 @@ export async function findStoredAnswer(env: Env, idempotencyKey: string): Promis
 }
 
 /**
- * Events of one organization that the log keeps of those that it can cause by itself, the newest ones: fewer than a page has,
- * so that one organization never fills it.
+ * The most events of one organization, among those that it can cause itself, that the log keeps, the newest ones: fewer
+ * than a page has, so that one organization never fills it.
  */
 const TENANT_EVENTS_MAX = 100;
-/** Older ones that one change removes. */
+/** The most older events that one change removes. */
 const REMOVED_EVENTS_MAX = 500;
 
-/** Commits the change. Throws where another one came first, which `isTaken` recognizes. */
+/** Commits the change. Throws an error that `isTaken` recognizes if another change came first. */
 export async function commitStatements(
   env: Env,
   statements: readonly Statement[],
@@ -48,8 +48,8 @@ export async function commitStatements(
 }
 
 /**
- * Whether a commit failed because another request has taken a unique key, or changed what this one was to replace
- * or relied on (`replaceMappings`, `failIfArchived`). D1 says so in words alone, and drizzle wraps them.
+ * Whether a commit failed because another request has taken a unique key, or changed the row that this one was to
+ * replace or relied on (`replaceMappings`, `failIfArchived`). D1 reports this only in words, and drizzle wraps them.
  */
 export function isTaken(error: unknown): boolean {
   const { message, cause } = error as Error;

@@ -1,5 +1,5 @@
 /**
- * Named operators in D1. Each request reads the role of its operator, so a change counts from the next request on.
+ * Named operators in D1. Each request reads the role of its operator, so a change applies from the next request on.
  */
 import { asc, eq, gt } from 'drizzle-orm';
 import type { Env } from '../env.ts';
@@ -8,7 +8,7 @@ import { operators } from './schema/index.ts';
 
 export type OperatorRow = typeof operators.$inferSelect;
 
-/** Enough for every team that runs a service, and a bound for who adds names by mistake. */
+/** Enough for every team that runs a service, and a bound if names are added by mistake. */
 export const OPERATORS_MAX = 200;
 
 export async function findOperator(env: Env, name: string): Promise<OperatorRow | null> {

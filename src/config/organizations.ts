@@ -1,5 +1,5 @@
 /**
- * Organizations in D1: a row each, with what is set for the organization as a whole.
+ * Organizations in D1: one row each, with the settings of the organization as a whole.
  */
 
 import { asc, eq, gt, sql } from 'drizzle-orm';
@@ -20,7 +20,7 @@ export async function findOrganizationRow(env: Env, organizationId: Organization
   return row ?? null;
 }
 
-/** Organizations by id; one more than asked for tells whether there are more. */
+/** Organizations by id; one more than requested shows whether more exist. */
 export function findOrganizations(env: Env, after: string | null, limit: number): Promise<OrganizationRow[]> {
   return configDatabase(env)
     .select()
@@ -32,7 +32,7 @@ export function findOrganizations(env: Env, after: string | null, limit: number)
 
 export type OrganizationName = Pick<OrganizationRow, 'organizationId' | 'name'>;
 
-/** The same, by their names alone. */
+/** The same, with only their names. */
 export function findOrganizationNames(env: Env, limit: number): Promise<OrganizationName[]> {
   return configDatabase(env)
     .select({ organizationId: organizations.organizationId, name: organizations.name })
@@ -54,8 +54,8 @@ export function updateOrganizationRow(
 }
 
 /**
- * Replaces the mappings that were read. Where they have changed meanwhile, the statement and its transaction fail, which
- * `isTaken` recognizes: only the functions of JSON can make a statement fail, by what is no JSON.
+ * Replaces the mappings that were read. If they have changed meanwhile, the statement and its transaction fail with an
+ * error that `isTaken` recognizes: only JSON functions can make a statement fail, on invalid JSON.
  */
 export function replaceMappings(
   env: Env,

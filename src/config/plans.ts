@@ -29,7 +29,7 @@ export async function findNewestPlan(
   return row ? toPlanVersion(row) : null;
 }
 
-/** The newest version of a plan, and whether it is archived; `null` where there is no such plan. */
+/** The newest version of a plan, and whether it is archived; `null` if the plan does not exist. */
 export async function findPlan(
   env: Env,
   organizationId: OrganizationId,
@@ -62,7 +62,9 @@ export async function findOlderVersions(
   return rows.map(({ id }) => id);
 }
 
-/** Plans that take new subscriptions, in their newest version, by id; one more than asked for tells whether there are more. */
+/**
+ * Plans that take new subscriptions, in their newest version, by id; one more than requested shows whether more exist.
+ */
 export async function listNewestPlans(
   env: Env,
   organizationId: OrganizationId,
@@ -95,7 +97,7 @@ export async function listNewestPlans(
   return rows.map(toPlanVersion);
 }
 
-/** Ids of plans; one more than asked for tells whether there are more. */
+/** Ids of plans; one more than requested shows whether more exist. */
 export async function findPlanIds(
   env: Env,
   organizationId: OrganizationId,
@@ -132,7 +134,7 @@ export async function findPlanVersions(
       ),
     )
     .orderBy(asc(planVersions.planId), desc(planVersions.version));
-  // Those from before a field have its default: the same content that says so is no other version.
+  // Older versions get a new field's default: the same content with that default is not another version.
   return rows.map(({ content, ...row }) => ({
     ...row,
     content: {
@@ -144,7 +146,7 @@ export async function findPlanVersions(
   }));
 }
 
-/** When each archived one of the plans was archived. */
+/** The time at which each archived plan among these was archived. */
 export async function findArchivedPlans(
   env: Env,
   organizationId: OrganizationId,
@@ -158,20 +160,20 @@ export async function findArchivedPlans(
   return new Map(rows.map(({ planId, archivedAtMs }) => [planId, archivedAtMs]));
 }
 
-/** Archives a plan. The commit fails where it has become the default plan meanwhile. */
+/** Archives a plan. The commit fails if it has become the default plan meanwhile. */
 export function insertArchivedPlan(env: Env, row: typeof archivedPlans.$inferSelect): Statement[] {
   const { organizationId, planId } = row;
   const isDefault = sql`SELECT 1 FROM ${organizations} WHERE organization_id = ${organizationId} AND default_plan_id = ${planId}`;
   return [failIf(env, organizationId, isDefault), configDatabase(env).insert(archivedPlans).values(row)];
 }
 
-/** Makes a commit fail where the plan that is to be the default has been archived meanwhile. */
+/** Makes a commit fail if the plan that is to be the default has been archived meanwhile. */
 export function failIfArchived(env: Env, organizationId: OrganizationId, planId: string): Statement {
   const found = sql`SELECT 1 FROM ${archivedPlans} WHERE organization_id = ${organizationId} AND plan_id = ${planId}`;
   return failIf(env, organizationId, found);
 }
 
-/** As `isTaken` recognizes it. The row is written as it is. */
+/** Fails in the form that `isTaken` recognizes. The row stays unchanged. */
 function failIf(env: Env, organizationId: OrganizationId, found: SQL): Statement {
   return configDatabase(env)
     .update(organizations)

@@ -1,5 +1,5 @@
 /**
- * Prices in D1: those that organizations set themselves, and every price that was ever in force, which never changes.
+ * Prices in D1: the organizations' own, and every price that was ever in force, which never changes.
  */
 
 import { and, asc, desc, eq, ne } from 'drizzle-orm';
@@ -9,11 +9,11 @@ import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { organizationPrices, pricingSnapshots } from './schema/index.ts';
 
-/** Own prices of one organization. */
+/** The most own prices of one organization. */
 export const PRICES_MAX = 1_000;
-/** Recorded prices of one model that a list shows. */
+/** The most recorded prices of one model that a list shows. */
 const SNAPSHOTS_MAX = 200;
-/** What own prices have as the provider of their snapshot. */
+/** The provider of own prices in their snapshots. */
 const OWN = 'organization';
 
 export type OwnPriceRow = Omit<typeof organizationPrices.$inferSelect, 'organizationId'>;
@@ -29,7 +29,7 @@ const COLUMNS = {
 
 const of = (organizationId: OrganizationId) => eq(organizationPrices.organizationId, organizationId);
 
-/** By model; of each, the one that came into force last first. */
+/** By model; the price of each that came into force last is first. */
 export function listOwnPrices(env: Env, organizationId: OrganizationId): Promise<OwnPriceRow[]> {
   return configDatabase(env)
     .select(COLUMNS)
@@ -39,7 +39,7 @@ export function listOwnPrices(env: Env, organizationId: OrganizationId): Promise
     .limit(PRICES_MAX);
 }
 
-/** The prices of one model, the one that came into force last first. */
+/** The prices of one model; the one that came into force last is first. */
 export function findOwnPrices(env: Env, organizationId: OrganizationId, modelKey: string): Promise<OwnPriceRow[]> {
   return configDatabase(env)
     .select(COLUMNS)
@@ -53,7 +53,7 @@ export function countOwnPrices(env: Env, organizationId: OrganizationId): Promis
   return configDatabase(env).$count(organizationPrices, of(organizationId));
 }
 
-/** Removes the prices of a model, or the one that is in force from a time. Their snapshots stay. */
+/** Removes the prices of a model, or the one that is in force from a given time. Their snapshots stay. */
 export function deleteOwnPrices(
   env: Env,
   organizationId: OrganizationId,
@@ -119,7 +119,7 @@ export async function listPriceSnapshots(env: Env, modelKey: string): Promise<Pr
   return rows.sort((a, b) => beginOf(a) - beginOf(b));
 }
 
-/** When a recorded price came into force: its day, else when it was recorded. */
+/** The time at which a recorded price came into force: its day, or else the time of the record. */
 export function beginOf({ effectiveFrom, recordedAtMs }: PriceSnapshotRow): number {
   return effectiveFrom === null ? recordedAtMs : Date.parse(`${effectiveFrom}T00:00:00Z`);
 }

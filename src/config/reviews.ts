@@ -1,6 +1,6 @@
 /**
- * Reviewed replacements in D1, and in the memory of each isolate: a change is in force when it is acknowledged, as with
- * other configuration. Where D1 is away the public lookup goes on, without the reviews and degraded.
+ * Reviewed replacements in D1, and in the memory of each isolate: a change is in force when it is acknowledged, as for
+ * other configuration. If D1 is unavailable, the public lookup continues without the reviews and degraded.
  */
 import { asc, eq, gt } from 'drizzle-orm';
 import { NO_REVIEWS, type Review, type Reviews } from '../catalog/reviews.ts';
@@ -11,14 +11,14 @@ import { ConfigCache } from './config-cache.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { catalogReviews } from './schema/index.ts';
 
-/** Each isolate reads all of them at a time. */
+/** The most reviews; each isolate reads all of them at a time. */
 export const REVIEWS_MAX = 200;
 /** After a failure D1 is not asked again for this long, so that the lookup does not wait for it. */
 const RETRY_MS = 10_000;
 
 export interface ReviewsInUse {
   reviews: Reviews;
-  /** Why they could not be read; `null` where they were. */
+  /** Why they could not be read; `null` if they were. */
   problem: string | null;
 }
 
@@ -26,7 +26,7 @@ const UNREAD: ReviewsInUse = { reviews: NO_REVIEWS, problem: "the operators' rev
 const KEY = 'reviews';
 
 const cache = remember(() => new ConfigCache<ReviewsInUse>(1));
-/** The same reviews stay the same object, so that what is derived from them can be cached with them. */
+/** The same reviews stay the same object, so values derived from them can be cached with them. */
 const lastRead = remember<{ text: string; inUse: ReviewsInUse } | undefined>(() => undefined);
 const failedAtMs = remember(() => Number.NEGATIVE_INFINITY);
 

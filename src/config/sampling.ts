@@ -14,7 +14,7 @@ export interface VersionedPolicy {
   policy: SamplingPolicy;
 }
 
-/** 64 bits are enough to tell the policies of an organization apart. */
+/** 64 bits are enough to distinguish the policies of an organization. */
 const VERSION_DIGITS = 16;
 
 export async function versionedPolicy(policy: SamplingPolicy): Promise<VersionedPolicy> {

@@ -14,14 +14,14 @@ export interface SessionClaims extends CustomerKey {
   feature?: string | undefined;
   tags?: string[] | undefined;
   models?: string[] | undefined;
-  /** What the widget shows, and which origins may embed it. */
+  /** The widget's look, and the origins that may embed it. */
   embed?: { origins: string[]; theme: string; variant: string };
 }
 
-/** Of whom a token is: the customer's user, however many tokens it has, or else whoever has this one. */
+/** The holder of a token: the customer's user, with any number of tokens, or else the holder of this one. */
 export interface TokenHolder {
   customerUserId: string | null;
-  /** The token's own id; present where nothing names the user. */
+  /** The token's own id; present if no user is named. */
   tokenId?: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export function holderOf({ customerUserId, jti }: VerifiedSession): TokenHolder 
   return { customerUserId, ...(customerUserId === null && { tokenId: jti }) };
 }
 
-/** What the requests of a session are counted under. */
+/** The name under which the requests of a session are counted. */
 export function holderName({ customerUserId, tokenId }: TokenHolder): string {
   return customerUserId === null ? `token ${tokenId}` : `user ${customerUserId}`;
 }
@@ -46,10 +46,10 @@ export function signSession(secret: string, claims: SessionClaims, nowMs: number
   );
 }
 
-/** What a verified token says beside the claims: its own id, and when it ends, in seconds. */
+/** The facts of a verified token besides the claims: its own id, and its end, in seconds. */
 export type VerifiedSession = SessionClaims & { jti: string; exp: number };
 
-/** The session; `null` where the token is invalid or has expired. */
+/** The session; `null` if the token is invalid or has expired. */
 export async function verifySession(secret: string, token: string): Promise<VerifiedSession | null> {
   try {
     return (await verify(token, secret, { alg: ALGORITHM, iss: ISSUER })) as unknown as VerifiedSession;

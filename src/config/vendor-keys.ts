@@ -1,5 +1,5 @@
 /**
- * Vendors' keys at rest: encrypted under VENDOR_KEY_SECRET, bound to the organization and the vendor that they are for.
+ * Vendor keys at rest: encrypted under VENDOR_KEY_SECRET, bound to their organization and vendor.
  */
 
 import { and, eq, ne } from 'drizzle-orm';
@@ -12,7 +12,7 @@ import { configDatabase } from './database.ts';
 import { vendorCredentials } from './schema/index.ts';
 
 const HINT_LENGTH = 4;
-/** Keys with the same hint that are compared; where there are more, one of the others is taken for the same. */
+/** The most keys with the same hint that are compared; if there are more, one of the others counts as the same. */
 const COMPARED_MAX = 100;
 
 const purposeOf = (organizationId: OrganizationId, provider: string) => `vendor key ${organizationId} ${provider}`;
@@ -26,7 +26,7 @@ export function sealVendorKey(
   return encryptText(secretOf(env), purposeOf(organizationId, provider), key);
 }
 
-/** The organization's key for a vendor; `null` where it has none, or one that was sealed under another secret. */
+/** The organization's key for a vendor; `null` if it has none, or if it was sealed under another secret. */
 export async function openVendorKey(
   env: Env,
   { organizationId, vendors }: OrganizationConfig,
@@ -36,7 +36,7 @@ export async function openVendorKey(
   return vendor ? decryptText(secretOf(env), purposeOf(organizationId, provider), vendor.sealedKey) : null;
 }
 
-/** The end of a key, which tells keys apart; none of a short one, because it would give away most of it. */
+/** The end of a key, which distinguishes keys; empty for a short key, because it would reveal most of it. */
 export function keyHintOf(key: string): string {
   return key.length >= 4 * HINT_LENGTH ? key.slice(-HINT_LENGTH) : '';
 }

@@ -1,5 +1,5 @@
 /**
- * The record of what organizations have had vendors keep, in D1.
+ * The record of the objects that organizations had vendors keep, in D1.
  */
 
 import { and, eq, lt, sql } from 'drizzle-orm';
@@ -11,7 +11,7 @@ import { vendorObjects } from './schema/index.ts';
 /** Rows that one run of the housekeeping deletes. */
 const DELETE_ROWS_MAX = 10_000;
 
-/** The organization has made these; the record is kept until then. */
+/** Records that the organization has made these; the record is kept until the given time. */
 export async function recordVendorObjects(
   env: Env,
   organizationId: OrganizationId,
@@ -27,7 +27,7 @@ export async function recordVendorObjects(
   );
 }
 
-/** Those that the organization has made. */
+/** The ids among these that the organization has made. */
 export async function findVendorObjects(
   env: Env,
   organizationId: OrganizationId,
@@ -51,7 +51,7 @@ export async function forgetVendorObject(env: Env, organizationId: OrganizationI
     .where(and(eq(vendorObjects.organizationId, organizationId), eq(vendorObjects.objectId, objectId)));
 }
 
-/** What one run does not reach, the next one does. */
+/** The next run does the rest. */
 export async function deleteOldVendorObjects(env: Env, nowMs: number): Promise<void> {
   const old = sql`SELECT rowid FROM vendor_objects WHERE ${lt(vendorObjects.forgetAtMs, nowMs)} LIMIT ${DELETE_ROWS_MAX}`;
   await configDatabase(env).delete(vendorObjects).where(sql`rowid IN (${old})`);

@@ -1,5 +1,5 @@
 /**
- * Model vendors of organizations in D1: their addresses and encrypted keys.
+ * Vendors of organizations in D1: their addresses and encrypted keys.
  */
 
 import { and, asc, eq } from 'drizzle-orm';
@@ -9,7 +9,7 @@ import type { Env } from '../env.ts';
 import { configDatabase, type Statement } from './database.ts';
 import { vendorCredentials } from './schema/index.ts';
 
-/** Vendors of one organization. */
+/** The most vendors of one organization. */
 export const VENDORS_MAX = 100;
 
 export interface VendorRow
@@ -54,7 +54,7 @@ export async function findVendor(
   return row ? withKind(row) : null;
 }
 
-/** A row that a version without kinds wrote has the kind that its name had there. */
+/** A row that a version without kinds wrote has the kind of its name in that version. */
 export function withKind<Row extends { provider: string; kind: VendorKind | null }>(
   row: Row,
 ): Row & { kind: VendorKind } {

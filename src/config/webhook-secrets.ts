@@ -1,6 +1,5 @@
 /**
- * Secrets of webhooks at rest: encrypted under VENDOR_KEY_SECRET, bound to the organization and the webhook that they are
- * for.
+ * Secrets of webhooks at rest: encrypted under VENDOR_KEY_SECRET, bound to their organization and webhook.
  */
 import type { WebhookKey } from '../domain/webhook-delivery.ts';
 import type { Env } from '../env.ts';
@@ -14,7 +13,7 @@ export function sealWebhookSecret(env: Env, webhook: WebhookKey, secret: string)
   return encryptText(secretOf(env), purposeOf(webhook), secret);
 }
 
-/** The secrets that sign a request now, the newest first; none where they were sealed under another secret. */
+/** The secrets that sign a request now, the newest first; empty if they were sealed under another secret. */
 export async function openWebhookSecrets(env: Env, webhook: WebhookRow, nowMs: number): Promise<string[]> {
   const { sealedSecret, previousSealedSecret, previousUntilMs } = webhook;
   const isValid = previousSealedSecret !== null && nowMs < (previousUntilMs ?? 0);

@@ -1,6 +1,6 @@
 /**
- * Webhooks of organizations in D1: where their events are sent, and who switched an endpoint off. What is sent to an
- * endpoint is in its object.
+ * Webhooks of organizations in D1: the addresses for their events, and who disabled an endpoint. An endpoint's object
+ * holds its deliveries.
  */
 
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
@@ -13,7 +13,7 @@ import { webhooks } from './schema/index.ts';
 
 export type WebhookRow = typeof webhooks.$inferSelect;
 
-/** Webhooks by id; one more than asked for tells whether there are more. */
+/** Webhooks by id; one more than requested shows whether more exist. */
 export function findWebhooks(
   env: Env,
   organizationId: OrganizationId,
@@ -38,7 +38,7 @@ export function countWebhooks(env: Env, organizationId: OrganizationId): Promise
   return configDatabase(env).$count(webhooks, eq(webhooks.organizationId, organizationId));
 }
 
-/** The webhooks of some organizations that are switched on. */
+/** The enabled webhooks of some organizations. */
 export function findEnabledWebhooks(env: Env, organizationIds: readonly OrganizationId[]): Promise<WebhookKey[]> {
   return configDatabase(env)
     .select({ organizationId: webhooks.organizationId, webhookId: webhooks.webhookId })
@@ -51,7 +51,7 @@ export function findEnabledWebhooks(env: Env, organizationIds: readonly Organiza
     );
 }
 
-/** The webhooks of some organizations that are switched on, or that the service switched off. */
+/** The webhooks of some organizations that are enabled, or that the service disabled. */
 export function findWatchedWebhooks(
   env: Env,
   organizationIds: readonly OrganizationId[],
@@ -73,7 +73,7 @@ export function findWatchedWebhooks(
     .limit(limit);
 }
 
-/** Fails where there is one of that id: each gets a secret of its own. */
+/** Fails if a webhook with that id exists: each gets a secret of its own. */
 export function insertWebhook(env: Env, row: WebhookRow): Statement {
   return configDatabase(env).insert(webhooks).values(row);
 }
@@ -93,18 +93,18 @@ export function deleteWebhook(env: Env, webhook: WebhookKey): Statement {
 const isWebhook = ({ organizationId, webhookId }: WebhookKey) =>
   and(eq(webhooks.organizationId, organizationId), eq(webhooks.webhookId, webhookId));
 
-/** What the service itself does to an endpoint that takes nothing any more. */
+/** The service's own action on an endpoint that no longer takes events. */
 export interface SwitchOff {
   reason: DisabledReason;
   atMs: number;
-  /** Of the operators' log; the same where it is sent again. */
+  /** The id in the event log; the same if it is sent again. */
   eventId: string;
   correlationId: string;
 }
 
 /**
- * Switches a webhook off and tells it in the operators' log, in one transaction. May be sent again. Answers `false`, and
- * changes nothing, where the webhook was changed since it was read.
+ * Disables a webhook and records it in the event log, in one transaction. May be sent again. Returns `false`, and
+ * changes nothing, if the webhook was changed since it was read.
  */
 export async function switchWebhookOff(
   env: Env,

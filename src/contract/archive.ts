@@ -1,5 +1,5 @@
 /**
- * The archive in the operator API: the days that it has, whether they are as they were written, and the export of
+ * The archive in the operator API: its days, whether they are unchanged since they were written, and the export of
  * history from D1 and the archive.
  */
 
@@ -19,7 +19,7 @@ export const ArchivedDay = z.object({
 
 export type ArchivedDay = z.infer<typeof ArchivedDay>;
 
-/** Days that one request verifies at most; each takes some reads. */
+/** The most days that one request verifies; each takes some reads. */
 export const VERIFIED_DAYS_MAX = 50;
 
 export const ARCHIVE_PROBLEMS = ['DAMAGED', 'MISSING', 'NO_MANIFEST'] as const;
@@ -45,7 +45,7 @@ export const VerifiedArchive = z.object({
 
 export type VerifiedArchive = z.infer<typeof VerifiedArchive>;
 
-/** Days of one export, so that an answer ends. */
+/** The most days of one export, so that an answer ends. */
 const EXPORT_DAYS_MAX = 366;
 const EXPORT_FORMATS = ['ndjson', 'focus'] as const;
 

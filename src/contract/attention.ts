@@ -1,12 +1,13 @@
 /**
- * What needs a person: one item for each kind and organization, with a count and the operation that lists what is counted.
+ * The items that need a person's attention: one for each kind and organization, with a count and the operation that
+ * lists the counted objects.
  */
 
 import { z } from 'zod';
 import type { OrganizationId } from '../domain/ids.ts';
 import { branded, instant } from './fields.ts';
 
-/** Of an organization, and then of the service as a whole; the order in which they are shown. */
+/** First the kinds of an organization, then those of the service as a whole; they are shown in this order. */
 export const ATTENTION_KINDS = [
   'UNPRICED_CALLS',
   'ENDING_MODELS',
@@ -26,18 +27,18 @@ export const ATTENTION_KINDS = [
 
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
-/** Organizations that are looked at. */
+/** The most organizations that are looked at. */
 export const ATTENTION_ORGANIZATIONS_MAX = 20;
 /** A customer that has used this share of a limit is near it. */
 export const NEAR_LIMIT_SHARE = 0.8;
-/** For how long each kind is looked back. */
+/** How far back each kind is counted. */
 export const UNPRICED_DAYS = 30;
 export const DENIED_HOURS = 24;
 export const FAILED_CHARGES_DAYS = 7;
 export const ANOMALIES_DAYS = 2;
 export const CATALOG_NEWS_DAYS = 7;
 
-/** What an item of each kind counts, and why it matters. */
+/** The counted objects of each kind, and why they matter. */
 export const ATTENTION_MEANINGS: Record<AttentionKind, string> = {
   UNPRICED_CALLS: `Calls of the last ${UNPRICED_DAYS} days without a price: their cost is in no sum`,
   ENDING_MODELS: 'Models in use that have a shutdown date or are retired: their calls will fail',

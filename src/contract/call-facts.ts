@@ -1,6 +1,6 @@
 /**
- * The facts that the end of a call states besides its usage (`domain/call-facts.ts`): in requests, and in the answers that
- * tell them.
+ * The facts that the end of a call states besides its usage (`domain/call-facts.ts`): in requests, and in the answers
+ * that show them.
  */
 import { z } from 'zod';
 import type { EndFacts, ListedFacts, ReadFacts } from '../domain/call-facts.ts';
@@ -8,7 +8,7 @@ import { TEXT_LENGTH_MAX, text, tokens } from './fields.ts';
 
 const label = text(TEXT_LENGTH_MAX);
 
-/** Facts that the answer of the end alone tells. */
+/** Facts that only the answer of the end shows. */
 export const EndFactFields = z.object({
   reasoningEffort: z
     .enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
@@ -22,14 +22,14 @@ export const EndFactFields = z.object({
   reasoningBudgetTokens: tokens.optional().describe('Thinking budget'),
 } satisfies Record<keyof EndFacts, z.ZodOptional>);
 
-/** Facts that readings of the call tell too. */
+/** Facts that readings of the call also show. */
 export const ReadFactFields = z.object({
   requestedServiceTier: text(50)
     .optional()
     .describe("Requested service tier, in the vendor's word; the one that served the call is billed"),
 } satisfies Record<keyof ReadFacts, z.ZodOptional>);
 
-/** Facts that the list of calls has too. */
+/** Facts that the list of calls also has. */
 export const ListedFactFields = z.object({
   providerUsed: label.optional().describe('Executing vendor'),
   modelUsed: text(300).optional().describe('Model that ran'),
@@ -38,7 +38,9 @@ export const ListedFactFields = z.object({
 type Listed = (typeof ListedFactFields)['shape'];
 type Told<Name extends keyof Listed> = ReturnType<Listed[Name]['unwrap']>;
 
-/** The listed facts in an answer. Texts of vendors are recorded too, which may be longer than those that a request may send. */
+/**
+ * The listed facts in an answer. Texts of vendors are recorded too, and may be longer than a request's texts may be.
+ */
 function listedAs(absent: (fact: z.ZodType) => z.ZodType): Record<string, z.ZodType> {
   const told = (fact: z.ZodOptional) => {
     const sent = fact.unwrap();

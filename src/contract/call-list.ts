@@ -1,5 +1,6 @@
 /**
- * The list of an organization's calls, as of the last projection: what each used and cost, and how the list is narrowed.
+ * The list of an organization's calls, as of the last projection: the usage and cost of each, and the filters of the
+ * list.
  */
 
 import { z } from 'zod';
@@ -14,7 +15,7 @@ import { DenialSums } from './denial.ts';
 import { branded, customerId, flag, instant, ListQuery, listOf, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
-/** Calls that a search looks at which no index answers, the newest first; and rows of a CSV. */
+/** The most calls that a search without an index looks at, the newest first; and the most rows of a CSV. */
 export const CALLS_SEARCHED_MAX = 10_000;
 
 const filterText = text(255);

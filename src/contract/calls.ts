@@ -37,7 +37,7 @@ import { region, servedTier, serviceTier, speed } from './prices.ts';
 export const DERIVED_PREFIX = 'dk-';
 
 const label = text(TEXT_LENGTH_MAX);
-/** Uses of tools, characters or images: as many as tokens at most. */
+/** Uses of tools, characters or images: at most as many as tokens. */
 const uses = z.number().int().nonnegative().max(TOKENS_MAX);
 export const vendorReportedCostUSD = usd.describe(
   "The vendor's own figure of the call's cost; it is the cost if the organization says so for that vendor",
@@ -62,7 +62,7 @@ const PricingChoice = z.object({
   pricingMode: PricingMode.optional().describe('Authoritative over `batch`; default standard'),
 });
 
-/** Of a customer that is not known yet. */
+/** For a customer that is not known yet. */
 export const firstProvisioning = {
   customerName: label.optional().describe('Display name for first provisioning'),
   customerFriendlyName: label.optional().describe('Preferred name of `customerName`'),
@@ -196,7 +196,7 @@ export function refineParts(usage: UsageCounts, context: z.RefinementCtx): void 
   if (excessive) context.addIssue({ code: 'custom', path: [excessive.field], message: excessive.message });
 }
 
-/** What the end of a call reports. */
+/** The report of a call's end. */
 export const CallReportFields = UsageFields.extend(EndFactFields.shape)
   .extend(PricingChoice.shape)
   .extend(ListedFactFields.shape)
@@ -331,7 +331,7 @@ const UsageReport = z.object({
   ...UsageDetails.shape,
 });
 
-/** Of a call that has ended. */
+/** For a call that has ended. */
 export const UsageSource = z
   .enum(USAGE_SOURCES)
   .describe(

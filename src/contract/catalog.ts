@@ -1,5 +1,5 @@
 /**
- * The catalog on the wire: the document that an operator publishes, and what the operator API answers about it.
+ * The catalog on the wire: the document that an operator publishes, and the operator API's answers about it.
  *
  * A model with an unknown member is refused, because a misspelt price or date would silently count as unknown. Rules
  * across models (unique names, existing replacements) are in `src/catalog/validate.ts`.
@@ -54,7 +54,10 @@ const rates = {
 
 const confidence = z.enum(['provider', 'snapshot', 'secondary']);
 
-/** What the rates of a price rest on, where it is less than the provider's word or two sources for this model. */
+/**
+ * The assumption behind a price's rates, if it is less certain than the provider's statement or two sources for this
+ * model.
+ */
 const assumption = text(FACT_LENGTH_MAX)
   .exactOptional()
   .describe('Why the rate is an assumption: a single source, or a rule; every cost that uses it says so');
@@ -66,7 +69,7 @@ const ReplacementEvidence = z.strictObject({
   confidence: confidence.describe('Source of the statement, as for the dates'),
 });
 
-/** Prices of tokens, in USD per million; a model that bills no text has no input and output. */
+/** Prices of tokens, in USD per million; a model that does not bill text has no input and output. */
 export const CatalogRates = z.strictObject(rates);
 
 const PricingTier = z.strictObject({
@@ -143,7 +146,7 @@ export const Lifecycle = z.strictObject({
   note: text(FACT_LENGTH_MAX).optional().describe('What else is known'),
 });
 
-/** What another company asks for a model that it serves, and until when. */
+/** Another company's price for a model that it serves, and the end of that service. */
 const ChannelFacts = z.strictObject({
   channel: z.enum(['bedrock', 'vertex']).describe('Amazon Bedrock, or Google Cloud'),
   pricing: CatalogPricing.optional().describe("Price there, if it is not the provider's"),
@@ -229,7 +232,7 @@ const Document = z.strictObject({
 /** A bare list counts as the list of models of a document. */
 export const CatalogDocument = z.preprocess((input) => (Array.isArray(input) ? { models: input } : input), Document);
 
-/** Reported ends that one answer has. */
+/** The most reported shutdown dates in one answer. */
 export const REPORTED_ENDS_MAX = 200;
 
 const ReportedEnd = z.object({

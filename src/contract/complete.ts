@@ -1,6 +1,6 @@
 /**
- * Complete: the data of an answer with every optional member named, if only as undefined, at every depth. Code that builds an
- * answer returns it, so that an optional member which nothing ever sends does not compile. JSON leaves undefined out.
+ * Complete: the data of an answer with every optional member named, if only as undefined, at every depth. Code that
+ * builds an answer returns it, so that code without an optional member does not compile. JSON leaves undefined out.
  */
 export type Complete<Data> = Data extends string
   ? Data
@@ -8,5 +8,5 @@ export type Complete<Data> = Data extends string
     ? { [Name in keyof Data]-?: Complete<Data[Name]> }
     : Data;
 
-/** A value that is answered as it is. Its type has to have every member that the answer may have of it. */
+/** A value that is answered unchanged. Its type must have every member that the answer may have. */
 export const complete = <Data>(value: Data) => value as Complete<Data>;

@@ -93,7 +93,7 @@ const meaningMayChange = z
   .boolean()
   .describe('Whether this aggressiveness may change the meaning of a prompt: from 0.7 on');
 
-/** As it is answered. */
+/** The answered form. */
 export const SavedCompressionProfile = CompressionProfile.extend({ meaningMayChange });
 
 export type SavedCompressionProfile = z.infer<typeof SavedCompressionProfile>;
@@ -155,7 +155,7 @@ const EstimatedSamples = z.object({
   profile: CompressionProfile.optional().describe("Techniques to estimate; default the organization's profile"),
 });
 
-/** As operators send it. Their idempotency key is in the header alone. */
+/** The operators' form. Their idempotency key is only in the header. */
 export const OperatorStartCompressionJobRequest = EstimatedSamples.refine(endsAfterStart, ENDS_AFTER_START);
 
 const StartCompressionJobBody = BodyIdempotency.extend(EstimatedSamples.shape).refine(endsAfterStart, ENDS_AFTER_START);

@@ -1,5 +1,5 @@
 /**
- * Corrections on the wire: what was recorded by mistake is taken back, with a reason.
+ * Corrections on the wire: a record that was made by mistake is taken back, with a reason.
  */
 
 import { z } from 'zod';
@@ -46,7 +46,7 @@ export type ReversedCall = z.infer<typeof ReversedCall>;
 
 const { error, isPremium } = CallReportFields.shape;
 
-/** What is not named stays as it was reported, so that parts and wholes are checked in what comes of both. */
+/** Fields that are not named keep their report, so parts and wholes are checked after both are combined. */
 export const AmendCallBody = CallReportFields.extend(BodyIdempotency.shape)
   .extend(CorrectionRequest.shape)
   .extend({

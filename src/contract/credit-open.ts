@@ -1,10 +1,10 @@
 /**
- * What an organization opens for credit, one entry for each: a parameter of a request that the service does not know, a
- * component of a price that has no rate, or everything.
+ * The entries that an organization opens for credit: a parameter of a request that the service does not know, a
+ * component of a price without a rate, or everything.
  */
 import { z } from 'zod';
 
-/** Entries of one organization. */
+/** The most entries of one organization. */
 export const CREDIT_OPEN_MAX = 100;
 
 /** The forms of requests that an entry can name. */

@@ -1,7 +1,7 @@
 /**
- * The figures of a denial, in answers and in errors, and the sentences that say them.
+ * The figures of a denial, in answers and in errors, and their sentences.
  *
- * They are those of the moment at which the call was denied.
+ * They are as of the moment at which the call was denied.
  */
 import { z } from 'zod';
 import { ALSO_MAX, type RecordedDenial } from '../domain/denial.ts';
@@ -17,14 +17,14 @@ const BlockingLimit = z.object({
   resetsAt: instant.nullable().describe('When the meter renews; null if it does not'),
 });
 
-/** The limits that block a call beside the one that is named. */
+/** The limits that block a call besides the named one. */
 export const AlsoBlocking = z
   .array(BlockingLimit)
   .max(ALSO_MAX)
   .optional()
   .describe('The other limits that block the call and renew no later; absent if there are none');
 
-/** What was needed and what there was. */
+/** The needed and the available amount. */
 export const DenialSums = z.object({
   also: AlsoBlocking,
   neededUsd: z
@@ -52,7 +52,7 @@ export const DenialSums = z.object({
     ),
 });
 
-/** Of a refusal: the meter too. */
+/** For a refusal: includes the meter. */
 export const DenialFigures = z.object({
   meter: z.enum(METER_NAMES).optional().describe('The meter that is used up'),
   limit: z.number().nullable().optional().describe("The plan's limit of the meter; null if it is unlimited"),
@@ -87,15 +87,15 @@ export function presentFigures(denial: RecordedDenial): Complete<DenialFigures> 
 }
 
 /**
- * `The call needs $1.06, and $0.617 is available; 3 open calls hold $2.10. With at most 3,400 output tokens it would pass.`
- * Empty if there is no sum to say.
+ * `The call needs $1.06, and $0.617 is available; 3 open calls hold $2.10. With at most 3,400 output tokens it would
+ * pass.` Empty if there is no amount to state.
  */
 export function sumsSentence(denial: DenialFigures): string {
   const others = denial.also?.flatMap(allowanceSentence) ?? [];
   return [...moneySentences(denial, NOW), ...allowanceSentence(denial), ...others].join(' ');
 }
 
-/** The same of a call that was denied before, whose allowance is told of elsewhere. */
+/** The same for a call that was denied before, whose allowance is described elsewhere. */
 export function pastSumsSentence(denial: DenialFigures): string {
   return moneySentences(denial, THEN).join(' ');
 }
@@ -108,7 +108,7 @@ function moneySentences(
   { needs, is, holds, hold, pass }: typeof NOW,
 ): string[] {
   if (neededUsd === undefined) return [];
-  // What is needed is not shown as less, and what there is not as more.
+  // The needed amount is never rounded down, and the available one never up.
   const needed = neededUsd > 0 ? usd(nanoOf(neededUsd), 'up') : 'credit';
   const available = usd(nanoOf(availableUsd), availableUsd < 0 ? 'up' : 'down');
   const holders = [
@@ -127,7 +127,7 @@ function moneySentences(
 
 function allowanceSentence({ meter, limit, used, openCalls = 0, resetsAt }: DenialFigures): string[] {
   if (meter === undefined || limit == null || used === undefined) return [];
-  // A plan without the meter has nothing that could be used up or renew.
+  // A plan without the meter has no amount that could be used up or renewed.
   if (limit === 0 && !resetsAt) return [];
   const open = openCalls > 0 ? `, with what ${counted(openCalls, 'open call reserves', 'open calls reserve')}` : '';
   const renews = resetsAt ? `; they renew on ${resetsAt.slice(0, 10)} at ${resetsAt.slice(11, 16)} UTC` : '';
@@ -138,7 +138,7 @@ function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** The exact amount that the JSON number stands for. */
+/** The exact amount of the JSON number. */
 function nanoOf(amountUsd: number): NanoUsd {
   return BigInt(Math.round(amountUsd * Number(NANO_PER_USD)));
 }

@@ -103,7 +103,7 @@ export const Balances = z.object({
 export const Meters = z.record(z.string(), Meter).describe('Meters by name');
 export const RemainingRatios = z.record(z.string(), z.number().nullable()).describe('Ratio of each meter');
 
-/** What a customer has, with or without a call. */
+/** The present state of a customer, with or without a call. */
 export const CustomerState = z.object({
   canceled: z.boolean().describe('The subscription is canceled'),
   policy: LimitPolicy,

@@ -9,7 +9,10 @@ export const MEDIA_TYPE = 'application/vnd.service.v1+json';
 export const CORRELATION_HEADER = 'x-usage-correlation-id';
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 export const REPLAY_HEADER = 'Idempotency-Replayed';
-/** Of operators without a bearer token: a page of another origin cannot send it, because no preflight allows it. */
+/**
+ * A header of operators without a bearer token: a page of another origin cannot send it, because no preflight allows
+ * it.
+ */
 export const OPERATOR_HEADER = 'x-service-operator';
 
 const correlationId = z.string().describe("The caller's correlation identifier, or one made for this request");
@@ -27,7 +30,7 @@ export function successEnvelope<Data extends z.ZodType>(codes: readonly string[]
   });
 }
 
-/** Of `MODEL_NOT_PRICED` and `BOUND_UNKNOWN`, in each form of errors. */
+/** The component in `MODEL_NOT_PRICED` and `BOUND_UNKNOWN`, in each form of errors. */
 export const closedComponent = z
   .string()
   .optional()

@@ -17,7 +17,7 @@ export const ERROR_STATUS = {
   UNAUTHORIZED: 401,
   CREDIT_REQUIRED: 402,
   API_KEY_SCOPE_REQUIRED: 403,
-  /** Credit would pay, and nobody knows how much at most. */
+  /** Credit would pay, but the most that the call can cost is unknown. */
   BOUND_UNKNOWN: 403,
   /** The API key, or the browser's session, is limited to others. */
   FEATURE_NOT_ALLOWED: 403,
@@ -65,7 +65,7 @@ export interface Detail {
   message: string;
 }
 
-/** Members of the wire's `error` object beside code and message. */
+/** Members of the wire's `error` object besides code and message. */
 interface RefusalMembers {
   details?: readonly Detail[];
   requiredScope?: string;
@@ -80,7 +80,7 @@ export interface Refusal<Code extends string = ErrorCode> {
   retryAfterSeconds?: number;
   /** The rolling limit that refused, for the headers of the answer. */
   rolling?: Rolling;
-  /** What is used up or held, if that is the reason. */
+  /** The amounts that are used up or held, if they are the reason. */
   denial?: DenialFigures;
 }
 
@@ -100,9 +100,9 @@ export interface Accepted<Data, Code extends string = string> {
   data: Data;
   /** The answer was stored by an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** `result` and `data` as JSON, where the object has serialized them. */
+  /** `result` and `data` as JSON, if the object has serialized them. */
   text?: string;
-  /** What is left after a new begin or end, for the headers of the answer. */
+  /** The remaining limits after a new begin or end, for the headers of the answer. */
   left?: Left;
 }
 
@@ -162,7 +162,7 @@ export function brokenRules({ issues }: { issues: readonly z.core.$ZodIssue[] })
 }
 
 /**
- * Of a union the rules of the variant that was meant: the first in which a member is wrong, and not the whole. Of a key
+ * For a union, the rules of the intended variant: the first in which a member is wrong, and not the whole. For a key,
  * the rules of keys.
  */
 function innerIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
@@ -172,14 +172,14 @@ function innerIssues(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return meant?.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })) ?? [issue];
 }
 
-/** The refusal of a new subscription to an archived plan, which `field` of the request names. */
+/** The refusal of a new subscription to an archived plan that `field` of the request names. */
 export const planIsArchived = (field: string) =>
   refuse('CONFLICT', `${field}: the plan is archived and takes no new subscriptions`);
 
-/** A request that waits for what others hold of the balance is to be repeated after this. */
+/** A request that waits for a balance that other calls hold is to be repeated after this time. */
 export const HELD_RETRY_SECONDS = 1;
 
-/** The refusal of a call that credit would pay for, and of which something has no price or no bound. */
+/** The refusal of a call that credit would pay for, but a part of which has no price or no bound. */
 export function closedOnCredit(gap: Gap): Refusal {
   return closed(gap, 'credit would pay for this call');
 }
@@ -195,7 +195,7 @@ function closed(gap: Gap, reason: string): Refusal {
   return { code, message: `${whyClosed(gap)}, and ${reason}`, members };
 }
 
-/** The refusal of a request for more answers than the plan has for one call. */
+/** The refusal of a request for more answers than the plan allows for one call. */
 export function tooManyAnswers({ param, count, most }: AnswersBeyond) {
   return badRequest({
     path: param,

@@ -52,7 +52,7 @@ const ofKey = {
 const ofCatalog = (of: string) =>
   z.number().int().nullable().describe(`${of}; null if the previous release is no longer kept`);
 
-/** Steps of days before a model ends: one event for each. */
+/** The days before a model ends at which an event is sent: one for each. */
 export const ENDING_STEPS_DAYS = [90, 30, 7, 1] as const;
 
 /** Events of customers, which their objects find, except a balance that is low by its forecast. */
@@ -164,7 +164,7 @@ const OF_CUSTOMERS = {
   },
 };
 
-/** Why the autopilot of a mapping leaves a model that ends. */
+/** Why the autopilot of a mapping keeps a model that ends. */
 const SWITCH_REASONS = [
   'NO_REPLACEMENT',
   'REPLACEMENT_ENDS',
@@ -215,7 +215,7 @@ export type SwitchReason = z.infer<typeof SwitchReason>;
 export type SwitchedData = z.infer<typeof Switched>;
 export type SwitchRefusedData = z.infer<typeof SwitchRefused>;
 
-/** Why the service switches a webhook off. */
+/** Why the service disables a webhook. */
 export const DISABLED_REASONS = ['GONE', 'FAILING'] as const;
 
 export type DisabledReason = (typeof DISABLED_REASONS)[number];

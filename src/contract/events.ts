@@ -8,7 +8,7 @@ import { EVENTS, type EventType } from './event-data.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
-/** Days for which events are kept. */
+/** The number of days for which events are kept. */
 export const EVENT_RETENTION_DAYS = 90;
 
 export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]];

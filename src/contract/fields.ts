@@ -22,7 +22,7 @@ export const USD_PER_MILLION_MAX = 2_000;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern refuses control characters
 export const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-/** The same schema: what it accepts has the type of the id. */
+/** The same schema: its accepted values have the type of the id. */
 export function branded<Id extends string>(schema: z.ZodType<string, string>) {
   return schema as z.ZodType<Id, string>;
 }
@@ -42,7 +42,7 @@ export function text(lengthMax: number) {
 
 export const instant = z.iso.datetime().describe('ISO 8601 instant in UTC');
 
-/** URL paths resolve `.` and `..`, so nothing with such a name could be read back. */
+/** URL paths resolve `.` and `..`, so an object with such a name could not be read back. */
 const isAddressable = (id: string) => id !== '.' && id !== '..';
 
 export const customerId = branded<CustomerId>(
@@ -55,7 +55,7 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/, `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} visible ASCII characters`)
   .refine(isAddressable, 'must not be . or ..');
 
-/** A call is named by the idempotency key that it was begun with. */
+/** A call's id is the idempotency key with which it was begun. */
 export const callId = branded<CallId>(idempotencyKey).describe('The call');
 
 export const tokens = z.number().int().nonnegative().max(TOKENS_MAX);

@@ -2,7 +2,7 @@
  * The commands that make an organization's first call, to paste into a shell: begin a call and end it with its usage.
  */
 
-/** Stands in the commands for a key, which is shown only when it is made. */
+/** Stands in the commands for a key, which is shown only at its creation. */
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
 
 export function firstCallCommands(address: string, key: string): string {

@@ -1,6 +1,6 @@
 /**
- * What an operator is warned of: credit that pays for nothing, and funding of a plan that has no effect. Each is a sentence
- * that says what to do.
+ * The warnings for operators about credit that pays for nothing, and about plan funding without an effect. Each is a
+ * sentence with the remedy.
  */
 import type { Account } from '../domain/account.ts';
 import {
@@ -16,8 +16,8 @@ import type { Plan } from '../domain/plan.ts';
 import type { CreditUnit } from '../domain/wallet.ts';
 
 /**
- * A sentence for each unit of which the customer has credit that pays for nothing, as a member of an answer; none if there is
- * nothing to warn of. `of` leaves other units out.
+ * A sentence for each unit in which the customer has credit that pays for nothing, as a member of an answer; absent if
+ * there is no warning. `of` limits it to one unit.
  */
 export function warnedOfCredit(account: Account, of?: CreditUnit): Warnings {
   return member(
@@ -27,7 +27,7 @@ export function warnedOfCredit(account: Account, of?: CreditUnit): Warnings {
   );
 }
 
-/** Of a stored version also what a plan that is saved now may not have. */
+/** For a stored version, also the contradictions that a newly saved plan may not have. */
 export function planWarnings(plan: Plan): string[] {
   return [...contradictionsOf(plan), ...idleFundingOf(plan)].map(
     ({ path, message }) => `${path.join('.')} ${message}.`,

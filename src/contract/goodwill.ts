@@ -1,6 +1,6 @@
 /**
- * Goodwill: a USD credit of what a call or an increment took from the balance. What it cost stays, so that the margin shows
- * what was given away. The same call or increment is given back once: its key and its reference tell.
+ * Goodwill: a USD credit of the amount that a call or an increment took from the balance. The cost stays, so that the
+ * margin shows the goodwill. The same call or increment is given back once: its key and its reference ensure that.
  */
 import { asCustomerId, type CustomerId } from '../domain/ids.ts';
 import { formatUsd, type NanoUsd, parseUsd } from '../domain/money.ts';
@@ -16,7 +16,7 @@ interface Goodwill {
   idempotencyKey: string;
 }
 
-/** The credit, or why there is nothing to give back. */
+/** The credit, or why nothing can be given back. */
 export type GoodwillDecision = { ok: true; goodwill: Goodwill } | { ok: false; reason: string };
 
 export type DisputedCall = Pick<ReadCallData, 'callId' | 'customerId' | 'status' | 'reversedAt' | 'payg'>;
@@ -27,7 +27,10 @@ export function goodwillOfCall({ callId, customerId, status, reversedAt, payg }:
   return decide('call', callId, customerId ?? asCustomerId(''), BigInt(payg.chargeNanoUsd ?? 0));
 }
 
-/** `entries` are those of the increment in the ledger. What the balance did not pay cannot be given back to it. */
+/**
+ * `entries` are the increment's entries in the ledger. An amount that the balance did not pay cannot be given back to
+ * it.
+ */
 export function goodwillOfEvent(
   eventId: string,
   customerId: CustomerId,
@@ -50,7 +53,7 @@ function decide(
 ): GoodwillDecision {
   if (amountNanoUsd <= 0n) return nothing(`the ${kind} charged nothing`);
   const grant = { kind: 'USD', amountUsd: formatUsd(amountNanoUsd), reference: goodwillReference(kind, id) } as const;
-  // All of the id, which may be as long as a key itself.
+  // Includes the whole id, which may be as long as a key itself.
   const idempotencyKey = `goodwill-${id}`.slice(-IDEMPOTENCY_KEY_LENGTH_MAX);
   return { ok: true, goodwill: { customerId, amountNanoUsd, grant, idempotencyKey } };
 }

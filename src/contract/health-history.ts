@@ -1,10 +1,10 @@
 /**
- * How the service ran in the last day, hour by hour, in the operator API.
+ * The service's figures of the last day, hour by hour, in the operator API.
  */
 import { z } from 'zod';
 import { instant } from './fields.ts';
 
-/** Kinds of requests that are told apart, because they take different times. */
+/** Kinds of requests that are counted separately, because they take different times. */
 export const REQUEST_KINDS = ['begin', 'end', 'gateway', 'other'] as const;
 
 export type RequestKind = (typeof REQUEST_KINDS)[number];

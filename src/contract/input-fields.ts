@@ -1,6 +1,6 @@
 /**
- * The fields that an input has, from its schema. The command line makes flags of them, and the console's forms read and
- * draw them.
+ * The fields that an input has, from its schema. The command line makes flags from them, and the console's forms read
+ * and draw them.
  */
 import { z } from 'zod';
 
@@ -8,11 +8,11 @@ export interface InputField {
   /** `features.include` for a field inside another. */
   path: string;
   kind: 'text' | 'number' | 'boolean' | 'list' | 'numbers';
-  /** The values that it may have, or the items of a list. */
+  /** The allowed values, or the allowed items of a list. */
   choices: readonly string[] | null;
   nullable: boolean;
   required: boolean;
-  /** `date-time` of an instant. */
+  /** `date-time` for an instant. */
   format: string | null;
   description: string;
 }
@@ -32,8 +32,8 @@ interface JsonSchema {
 }
 
 /**
- * The fields of an object's schema, or of each variant of a union. A field that has fields of its own stands for these with
- * `inner`, and is left out without. Fields whose names the caller chooses are left out.
+ * The fields of an object's schema, or of each variant of a union. A field with fields of its own is replaced by these
+ * with `inner`, and left out otherwise. Fields whose names the caller chooses are left out.
  */
 export function inputFields(schema: z.ZodType, { inner = false } = {}): InputField[] {
   return fieldsIn(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, inner, '');

@@ -1,7 +1,7 @@
 /**
- * What an API key may be limited to: the lists on the wire, and the refusal of what is outside of them.
+ * The limits of an API key: the lists on the wire, and the refusal of names outside of them.
  *
- * A limit is of what a key may spend on. What it may read is the business of its scopes.
+ * A limit applies to the calls that a key may pay for. Its scopes decide what it may read.
  */
 import { z } from 'zod';
 import { type Refusal, refuse } from './errors.ts';
@@ -21,13 +21,13 @@ export interface KeyLimits {
   /** Names of models as in a request: `provider/model`, a bare name, or a mapping. */
   models: readonly string[] | null;
   features: readonly string[] | null;
-  /** The request comes from a browser with a session of the key, which is not told the lists. */
+  /** The request comes from a browser with a session of the key; its refusal does not show the lists. */
   ofSession?: true;
 }
 
 type Refused = { ok: false; refusal: Refusal };
 
-/** The refusal of a feature that the key is not for; `null` where it may be used. */
+/** The refusal of a feature that the key does not open; `null` if it may be used. */
 export function closedFeature(limits: KeyLimits | null | undefined, feature: string | undefined): Refused | null {
   if (!limits?.features || (feature !== undefined && limits.features.includes(feature))) return null;
   const named =
@@ -36,14 +36,14 @@ export function closedFeature(limits: KeyLimits | null | undefined, feature: str
   return refuse('FEATURE_NOT_ALLOWED', message, { members: { details: [{ path: 'feature', message }] } });
 }
 
-/** The refusal of a model that the key is not for; without a name, of a request whose model cannot be told. */
+/** The refusal of a model that the key does not open; without a name, for a request whose model is unknown. */
 export function modelNotAllowed(limits: KeyLimits, name: string | undefined, path: string): Refused {
   const named = name === undefined ? 'the request names no model' : `the model ${quoted(name)} is not allowed`;
   const message = `${named}: ${limitOf(limits, 'models')}`;
   return refuse('MODEL_NOT_ALLOWED', message, { members: { details: [{ path, message }] } });
 }
 
-/** Names that a message repeats, and how much of each. */
+/** The most names that a message repeats, and the length of each. */
 const NAMES_TOLD_MAX = 10;
 const NAME_TOLD_LENGTH_MAX = 100;
 

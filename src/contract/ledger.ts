@@ -1,5 +1,5 @@
 /**
- * The ledger of a customer as a list: every change of a balance, with what it paid or gave back.
+ * The ledger of a customer as a list: every change of a balance, with its payment or return.
  */
 
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { CREDIT_UNITS, ENTRY_CAUSES } from '../domain/wallet.ts';
 import { branded, callId, instant, ListQuery, TEXT_LENGTH_MAX, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
-/** Rows of a CSV, the newest ones. */
+/** The most rows of a CSV, the newest ones. */
 export const LEDGER_CSV_ROWS_MAX = 10_000;
 
 const unit = z.enum(CREDIT_UNITS);

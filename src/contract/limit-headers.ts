@@ -1,19 +1,19 @@
 /**
- * What is left after a begin or an end of a call, as headers: `RateLimit` and `RateLimit-Policy`
- * (draft-ietf-httpapi-ratelimit-headers) for the plan's rolling limit, and what the tier that pays has left.
+ * The remaining limits after a begin or an end of a call, as headers: `RateLimit` and `RateLimit-Policy`
+ * (draft-ietf-httpapi-ratelimit-headers) for the plan's rolling limit, and the rest of the tier that pays.
  */
 import { formatUsd } from '../domain/money.ts';
 import type { Tier } from '../domain/tiers.ts';
 
 /** Plain JSON, from the customer's object. */
 export interface Left {
-  /** The tier that paid, or would pay; `null` where none is allowed. */
+  /** The tier that paid, or would pay; `null` if none is allowed. */
   tier: Tier | null;
-  /** Of each tier; `null` where there is no bound. */
+  /** For each tier; `null` if there is no bound. */
   tiers: Record<Tier, { calls: number | null; tokens: number | null }>;
-  /** Decimal nano-USD that are available, where the plan lets the balance pay. */
+  /** The available decimal nano-USD, if the plan lets the balance pay. */
   usdNano?: string;
-  /** Where the plan has a rolling limit. */
+  /** Present if the plan has a rolling limit. */
   rolling?: Rolling;
 }
 
@@ -36,7 +36,7 @@ export const LIMIT_HEADERS = {
   usd: 'x-service-remaining-usd',
 } as const;
 
-/** `tier`: the one whose model answers, where that is known better than at the begin. */
+/** `tier`: the tier whose model answers, if that is known better than at the begin. */
 export function limitHeaders(left: Left | undefined, tier = left?.tier): Record<string, string> {
   if (!left) return {};
   const { tiers, usdNano, rolling } = left;

@@ -1,5 +1,5 @@
 /**
- * Margins on the wire: what usage cost an organization, and what its customers paid for it.
+ * Margins on the wire: the cost of an organization's usage, and its customers' payments for it.
  */
 
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * The messages of validation errors: `must be at most 5`, `is required`. A schema has its own message only where these
- * are not specific enough.
+ * The messages of validation errors: `must be at most 5`, `is required`. A schema has its own message only if these are
+ * not specific enough.
  */
 import { z } from 'zod';
 

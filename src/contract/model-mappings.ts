@@ -9,9 +9,9 @@ import { instant, text } from './fields.ts';
 import { CAPABILITIES } from './model-lookup.ts';
 
 const MODEL_LENGTH_MAX = 300;
-/** Models of one mapping. */
+/** The most models of one mapping. */
 const ENTRIES_MAX = 50;
-/** Named aliases of one organization. */
+/** The most named aliases of one organization. */
 const ALIASES_MAX = 50;
 const SWITCH_DAYS_MAX = 365;
 const PRICE_INCREASE_PERCENT_MAX = 1_000;
@@ -51,7 +51,7 @@ const memory = {
   switchedAt: instant.optional().describe('When that was'),
 };
 
-/** What the autopilot remembers comes back with the entry, as it was answered. */
+/** The facts that the autopilot remembers return with the entry, in their answered form. */
 const SetEntry = z
   .union([model, z.object({ ...policy, ...memory })], {
     error: 'must be a model, or an object with model and switchTo',

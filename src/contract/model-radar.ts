@@ -8,11 +8,11 @@ import { branded, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { LIFECYCLE_STATUSES } from './model-lookup.ts';
 import { Period } from './usage-summary.ts';
 
-/** Days of usage that the radar looks at. */
+/** The days of usage that the radar looks at. */
 export const RADAR_DAYS = 30;
-/** Customers that an item names. */
+/** The most customers that an item names. */
 export const RADAR_CUSTOMERS_MAX = 10;
-/** Days within which the end of a model is worth telling. */
+/** The number of days within which the end of a model is reported. */
 export const RADAR_HORIZON_DAYS = 180;
 const HORIZON_DAYS_MAX = 3_650;
 

@@ -1,6 +1,7 @@
 /**
- * What operators and the service itself do, as the event log names it, and the kind of thing that each action changes. The
- * id of that thing is the `subject` of the event: two kinds may have the same ids, so the kind is that of the action.
+ * The actions of operators and of the service itself, by their names in the event log, and the kind of object that each
+ * action changes. The id of that object is the event's `subject`: objects of two kinds may have the same id, so the
+ * action decides the kind.
  */
 
 export const SUBJECT_KINDS = [
@@ -87,7 +88,7 @@ export function actionsOf(kind: SubjectKind): OperatorAction[] {
   return OPERATOR_ACTIONS.filter((action) => ACTION_KINDS[action] === kind);
 }
 
-/** A log may have actions of an earlier release. */
+/** A log may contain actions of an earlier release. */
 export function isOperatorAction(action: string): action is OperatorAction {
   return Object.hasOwn(ACTION_KINDS, action);
 }

@@ -1,5 +1,5 @@
 /**
- * A customer as the operator sees and changes it: credits, ledger, erasure, and the migration of a plan's customers.
+ * A customer in the operator's view: credits, ledger, erasure, and the migration of a plan's customers.
  */
 
 import { z } from 'zod';
@@ -157,7 +157,7 @@ export const OperatorCustomer = CustomerUsageData.extend({
 
 export type OperatorCustomer = z.infer<typeof OperatorCustomer>;
 
-/** How many rows were erased, by table. */
+/** The number of erased rows, by table. */
 export const ErasedCustomer = z.object({
   customerId: branded<CustomerId>(z.string()).describe('The customer'),
   erased: z

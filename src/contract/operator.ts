@@ -32,7 +32,7 @@ const upgradeUrl = z
   .max(UPGRADE_URL_LENGTH_MAX)
   .refine((value) => {
     const { protocol, hostname } = new URL(value);
-    // A browser reads `https:host` against the page that it stands in.
+    // A browser resolves `https:host` against the page that contains it.
     return /^https?:\/\/\S+$/i.test(value) && (protocol === 'https:' || LOCAL_HOSTS.includes(hostname));
   }, UPGRADE_URL_RULE)
   .refine((value) => {
@@ -40,11 +40,11 @@ const upgradeUrl = z
     return username === '' && password === '';
   }, 'must have no user');
 
-/** Days for which history is kept, at most; call ids are known for as long. */
+/** The most days for which history is kept; call ids are known for as long. */
 export const RETENTION_DAYS_MAX = 3_650;
 const retentionDays = z.number().int().min(1).max(RETENTION_DAYS_MAX);
 
-/** Days for which D1 keeps an organization's history. */
+/** The days for which D1 keeps an organization's history. */
 const RETENTION = {
   callRetentionDays: retentionDays.describe('Days for which calls are kept, from their begin (400)'),
   meterEventRetentionDays: retentionDays.describe('Days for which increments of custom meters are kept (400)'),
@@ -135,7 +135,7 @@ export const Organization = z.object({
 
 export type Organization = z.infer<typeof Organization>;
 
-/** The steps from a new organization to its first priced call, in the order in which they are done. */
+/** The steps from a new organization to its first priced call, in their order. */
 export const SETUP_STEPS = ['plan', 'defaultPlan', 'key', 'vendor', 'models', 'webhook', 'call', 'cost'] as const;
 
 export const OrganizationSetup = z.object({
@@ -180,7 +180,7 @@ export const CreateKeyRequest = z.object({
   expiresAt: instant.optional().describe('The key works before this instant; absent: it never expires'),
 });
 
-/** Hours for which a key that is rotated still works, and the most of them. */
+/** The hours for which a rotated key still works, and the most of them. */
 const OVERLAP_HOURS_DEFAULT = 24;
 const OVERLAP_HOURS_MAX = 30 * 24;
 
@@ -261,10 +261,10 @@ export const OperatorEvent = z.object({
 
 export type LoggedEvent = z.infer<typeof OperatorEvent>;
 
-/** The longest id of what is changed is that of a model that has a price. */
+/** The longest subject is the id of a model with a price. */
 const SUBJECT_LENGTH_MAX = 330;
 
-/** What narrows the event log; what is absent narrows nothing. */
+/** The filter of the event log; an absent field does not filter. */
 export const EventLogFilter = z.object({
   organizationId: branded<OrganizationId>(text(64)).optional().describe('Only this organization'),
   actor: text(TEXT_LENGTH_MAX).optional().describe('Only by this operator, API key or part of the service'),

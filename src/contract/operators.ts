@@ -1,5 +1,5 @@
 /**
- * Named operators: who may use the operator API and the console through Cloudflare Access, and in which role.
+ * Named operators: the people who may use the operator API and the console through Cloudflare Access, and their roles.
  */
 import { z } from 'zod';
 import { instant } from './fields.ts';

@@ -1,5 +1,5 @@
 /**
- * The plan document: what a plan allows in a usage period. Only `name` and `limitType` are required.
+ * The plan document: the amounts that a plan allows in a usage period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
 import { contradictionsOf } from '../domain/funding.ts';
@@ -12,7 +12,7 @@ import { text } from './fields.ts';
 const COUNT_MAX = 1_000_000_000_000_000;
 
 const OUTPUT_TOKENS_MAX = 10_000_000;
-/** Output tokens of a call or an answer; null for no such bound. */
+/** Output tokens of a call or an answer; null for no bound. */
 const outputTokens = z.number().int().min(1).max(OUTPUT_TOKENS_MAX).nullable();
 
 const limit = z.number().int().nonnegative().max(COUNT_MAX).nullable().default(null);
@@ -82,7 +82,7 @@ export const thresholdsPercent = z
 /** An amount below which a balance is low; null for none. */
 export const balanceBelowUsd = decimal.nullable();
 
-/** A forecast of more days is of no use: an object has hours of a hundred. */
+/** Forecasts of more days are not possible: an object has the hours of a hundred days. */
 const BALANCE_DAYS_MAX = 90;
 
 /** Days of forecast spend below which a balance is low; null for none. */
@@ -205,7 +205,7 @@ export const Plan = z.strictObject({
 
 export type Plan = z.infer<typeof Plan>;
 
-/** A plan to save. Versions from before the rule that funding must be able to pay are stored without it. */
+/** A plan to save. Older versions are stored without the rule that funding must be able to pay. */
 export const PutPlanRequest = Plan.superRefine((plan, context) => {
   for (const { path, message } of contradictionsOf(plan))
     context.addIssue({ code: 'custom', path: [...path], message });

@@ -8,16 +8,16 @@ import { COMPONENTS, purposeOf } from '../domain/price.ts';
 import { SERVICE_TIERS, type ServiceTier, SPEEDS } from '../domain/usage.ts';
 import { instant, TOKENS_MAX, text, USD_PER_MILLION_MAX } from './fields.ts';
 
-/** Components of one price. */
+/** The most components of one price. */
 const COMPONENTS_MAX = 100;
 const REGION_LENGTH_MAX = 60;
 /** With the largest count of uses, the cost of a call stays inside the 64 bits of SQLite. */
 const PER_USE_USD_MAX = 1;
 
-/** The service tier as answers name it. */
+/** The service tier in an answer. */
 export const servedTier = z.enum(SERVICE_TIERS).describe('Service tier that was billed');
 
-/** The service tier as it is reported. */
+/** The service tier in a report. */
 export const serviceTier = z
   .enum([...SERVICE_TIERS, 'fast'])
   .transform((tier): ServiceTier => (tier === 'fast' ? 'priority' : tier))
@@ -130,7 +130,7 @@ export const SetPriceRequest = z
   });
 
 export type SetPriceRequest = z.infer<typeof SetPriceRequest>;
-/** A price as it is stored: without its time. A price from before `strict` is not strict. */
+/** A price in its stored form, without its time. A price from before `strict` is not strict. */
 export type OwnRates = z.infer<typeof ShortForm>;
 
 export const pricedModelKey = text(330).describe(

@@ -13,7 +13,7 @@ import { Subscription } from './entitlements.ts';
 import { branded, customerId, flag, instant, ListQuery, nextCursor } from './fields.ts';
 import { Period, timezone } from './usage-summary.ts';
 
-/** Two weeks: the minimum to know what is usual. */
+/** Two weeks: the minimum to know the usual usage. */
 export const ANOMALY_DAYS_MIN = 14;
 
 export const ForecastMetric = z.enum([

@@ -1,5 +1,5 @@
 /**
- * Replacements that operators review: what the public lookup recommends where the provider names nothing.
+ * Replacements that operators review: the public lookup recommends them if the provider names nothing.
  */
 import { z } from 'zod';
 import { instant, text } from './fields.ts';

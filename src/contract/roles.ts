@@ -1,5 +1,5 @@
 /**
- * What a named operator may do. A role includes those before it; whoever has the operator token is an admin.
+ * The rights of a named operator. A role includes the roles before it; the operator token has the role of an admin.
  */
 import { z } from 'zod';
 

@@ -5,17 +5,17 @@ import { z } from 'zod';
 import type { OrganizationId } from '../domain/ids.ts';
 import { branded, text } from './fields.ts';
 
-/** Characters of what is searched for. */
+/** The most characters of a searched text. */
 export const SEARCH_LENGTH_MAX = 200;
-/** Results of a kind. */
+/** The most results of a kind. */
 export const FOUND_MAX = 6;
-/** Organizations whose things are searched if none is named. */
+/** The most organizations that are searched if none is named. */
 export const SEARCHED_ORGANIZATIONS_MAX = 10;
 
 export const FOUND_KINDS = ['CUSTOMER', 'CALL', 'PLAN', 'KEY', 'MODEL', 'ORGANIZATION'] as const;
 export type FoundKind = (typeof FOUND_KINDS)[number];
 
-/** How a name matches: as a whole, by its beginning, or by a part. The order is the one of the results. */
+/** The way in which a name matches: as a whole, by its beginning, or by a part. The results have this order. */
 export const MATCHES = ['WHOLE', 'BEGINNING', 'PART'] as const;
 
 export const SearchQuery = z.object({

@@ -18,11 +18,11 @@ export const Period = z.object({
   endedAt: instant.describe('End, exclusive'),
 });
 
-/** The earliest start: there is no usage before it. */
+/** The earliest start: no usage is older. */
 const FIRST_DATE = '1970-01-01';
 const date = z.iso.date().refine((value) => value >= FIRST_DATE, `must be ${FIRST_DATE} or later`);
 
-/** Of figures that are summed over days whose usage is kept. */
+/** For figures that are summed over days whose usage is kept. */
 export const completeSince = instant.describe(
   'The figures are complete from here on: the start of the period, or of the kept days if the period begins before them',
 );

@@ -1,5 +1,5 @@
 /**
- * An organization's model vendors: their addresses and keys.
+ * An organization's vendors: their addresses and keys.
  */
 import { z } from 'zod';
 import { isOpenPath, OPEN_PATH_RULE } from '../domain/open-paths.ts';
@@ -43,7 +43,7 @@ const vendorHeaders = z
   )
   .describe('Headers that each request to the vendor gets, such as `anthropic-beta`; not secret, and no credentials');
 
-/** The most paths of a vendor that are open, and the longest of them. */
+/** The most open paths of a vendor, and the length of the longest. */
 const OPEN_PATHS_MAX = 50;
 const OPEN_PATH_LENGTH_MAX = 200;
 
@@ -54,7 +54,9 @@ const passthrough = z
     'Paths of the vendor that `/v1/passthrough/{provider}/` reaches with its key, from the root of its host, such as `/v1/rerank`; `/v1/jobs/*` opens all paths below `/v1/jobs/`',
   );
 
-/** What documents write in place of a key: `sk-...`, `***`, `<key>`, `YOUR-API-KEY`. Stored, it would fail every request. */
+/**
+ * Placeholders for a key in documents: `sk-...`, `***`, `<key>`, `YOUR-API-KEY`. A stored one would fail every request.
+ */
 const PLACEHOLDER = /\.{3}|\*{3}|^<.*>$|^(?:sk-)?your[-_]/i;
 
 export const SetVendorRequest = z.object({

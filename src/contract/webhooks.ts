@@ -1,5 +1,5 @@
 /**
- * Webhooks: the endpoints of an organization that events are sent to, what was sent to them, and what they answered.
+ * Webhooks: an organization's endpoints for its events, the deliveries, and the endpoints' answers.
  */
 
 import { z } from 'zod';
@@ -9,14 +9,14 @@ import { EVENT_TYPES } from './events.ts';
 import { branded, instant, text } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
-/** Endpoints of one organization. */
+/** The most endpoints of one organization. */
 export const WEBHOOKS_MAX = 20;
-/** For how long the secret before a rotation signs as well. */
+/** The number of hours for which the secret before a rotation also signs. */
 export const PREVIOUS_SECRET_HOURS = 24;
 
 const URL_LENGTH_MAX = 1_000;
 
-/** What `POST .../test` sends; it is in no list of events. */
+/** The type of event that `POST .../test` sends; it is in no list of events. */
 export const TEST_EVENT_TYPE = 'webhook.test';
 
 const webhookId = z

@@ -29,7 +29,7 @@ export interface BegunCall {
     reasoningTokens: number;
     searches: number;
   };
-  /** Prompt tokens before compression; `null` where there was none. */
+  /** Prompt tokens before compression; `null` if there was none. */
   originalTokens: number | null;
   error: { code: string; message: string } | null;
   forgotten: boolean;
@@ -147,7 +147,7 @@ function timeOfDay(busiestHour: number, random: Random): number {
   return Math.floor(hour * HOUR_MS);
 }
 
-/** A factor of 0.5 to a little more than 2, more often below 1 than above. */
+/** A factor of 0.5 to slightly above 2, more often below 1 than above. */
 function spread(usual: number, random: Random): number {
   return Math.max(1, Math.round(usual * (0.5 + 1.6 * random() ** 2)));
 }

@@ -1,5 +1,5 @@
 /**
- * The profiles of the demo organization's customers: how many calls, of which models and features, when.
+ * The profiles of the demo organization's customers: the number of their calls, with models, features and times.
  */
 import { asCustomerId, type CustomerId } from '../domain/ids.ts';
 import type { MeterSlot } from '../domain/meters.ts';
@@ -63,7 +63,7 @@ const FLASH: ModelUse = { provider: 'google', model: 'google/gemini-3.8-flash', 
 const HAIKU: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-haiku-5-5', tier: 'standard', weight: 3 };
 const OPUS: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-opus-5-5', tier: 'premium', weight: 2 };
 const SOL: ModelUse = { provider: 'openai', model: 'openai/gpt-6-sol', tier: 'premium', weight: 2 };
-/** Models that end, so that the radar has something to see. */
+/** Models that end, so that the radar has something to show. */
 const MINI: ModelUse = { provider: 'openai', model: 'openai/gpt-4o-mini', tier: 'standard', weight: 2 };
 const SONNET: ModelUse = { provider: 'anthropic', model: 'anthropic/claude-sonnet-4-5', tier: 'premium', weight: 1 };
 const ARGON: ModelUse = { provider: 'google', model: 'google/gemini-4-argon', tier: 'premium', weight: 1 };

@@ -2,7 +2,7 @@
  * A customer's account: contact, subscription, usage of the current period, and wallet.
  *
  * An account is immutable: each function returns a new one. Replenishment is lazy: every command first calls
- * `replenishDue`, which starts the current period where the account is still in an earlier one.
+ * `replenishDue`, which starts the current period if the account is still in an earlier one.
  */
 
 import type { MeterState } from './allowances.ts';
@@ -36,41 +36,41 @@ interface Subscription {
 
 export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT_REPLENISH';
 
-/** Units of a custom meter in the current period, as decimal strings; what is absent is zero. */
+/** Units of a custom meter in the current period, as decimal strings; an absent field is zero. */
 export interface SlotUsage {
-  /** All units, however funded. */
+  /** All units, whoever pays for them. */
   usage: string;
   overage: string;
-  /** Units that purchased credits paid, and units that nothing paid. */
+  /** Units paid by purchased credits, and units that nothing paid. */
   credits?: string;
   unfunded?: string;
   /**
-   * Units of the overage and units that nothing paid, in turns and in the order of their increments. Absent if all of the
-   * overage came first (unit-runs.ts).
+   * Units of the overage and units that nothing paid, alternating, in the order of their increments. Absent if all of
+   * the overage came first (unit-runs.ts).
    */
   turns?: string[];
-  /** Nano-USD of the overage, less what corrections gave back. */
+  /** Nano-USD of the overage, less the amounts that corrections gave back. */
   charged?: string;
-  /** Increments so far, reversed ones too. */
+  /** The number of increments so far, including reversed ones. */
   increments?: number;
   /** The last reversed increments. */
   reversed?: ReversedIncrement[];
 }
 
-/** Where an increment stood that was reversed. */
+/** The position of an increment that was reversed. */
 export interface ReversedIncrement {
-  /** Absent in old ones. */
+  /** Absent in older records. */
   eventId?: string;
   atMs?: number;
   amount: number;
-  /** Its number in the period, and the number of increments when it was reversed. */
+  /** Its number in the period, and the number of increments at its reversal. */
   number: number;
   reversedAt: number;
-  /** The totals that it found. */
+  /** The totals before it. */
   before: Pick<SlotUsage, 'usage' | 'overage' | 'credits' | 'unfunded' | 'turns'>;
 }
 
-/** What the balance pays: calls, and their charges in decimal nano-USD. */
+/** The calls that the balance pays, and their charges in decimal nano-USD. */
 export interface OnBalance {
   calls: number;
   nanoUsd: string;
@@ -82,27 +82,30 @@ export interface Account extends CustomerKey {
   createdAtMs: number;
   contact: Contact;
   subscription: Subscription;
-  /** Counts the usage periods; absent is the first one. */
+  /** Counts the usage periods; absent in the first one. */
   period?: number;
   meters: MeterState;
   /** Usage of the custom meters in the current period; an absent slot has none. */
   slots?: Partial<Record<MeterSlot, SlotUsage>>;
   /**
-   * Calls of the current period that the balance pays for, and what they are charged, less what corrections gave back.
-   * Absent where it is not known: the period began before it was counted.
+   * The number of calls of the current period that the balance pays, and their charges, less the amounts that
+   * corrections gave back. Absent if it is not known: the period began before it was counted.
    */
   onBalance?: OnBalance;
-  /** What the organization wants to be told of where the plan says nothing. Absent is nothing of its own. */
+  /** The alerts that the organization wants if the plan sets none. Absent if it wants none of its own. */
   alerts?: Alerts | undefined;
-  /** Why calls were denied in the current period, each once: by a meter, else by a code. Absent is never. */
+  /**
+   * Why calls were denied in the current period, each reason once: a meter, or else a code. Absent if no call was
+   * denied.
+   */
   denied?: readonly (MeterName | DenialCode)[];
   /**
-   * What was told of calls that ended without a price, on the last day (since 1970, UTC) that had one: model and reason.
-   * Absent if nothing was told. `told` is absent if an earlier version of the service stored it.
+   * The reports about calls that ended without a price, on the last day (since 1970, UTC) that had one: model and
+   * reason. Absent if nothing was reported. `told` is absent if an earlier version of the service stored it.
    */
   unpriced?: { day: number; told?: readonly string[] };
   wallet: Wallet;
-  /** Grows with each change of the account or of a call. D1 keeps the row with the highest revision. */
+  /** Increases with each change of the account or of a call. D1 keeps the row with the highest revision. */
   revision: number;
 }
 
@@ -137,9 +140,9 @@ export function openAccount(input: NewAccount, nowMs: number): Account {
 }
 
 /**
- * Starts the period that contains `nowMs` where the account is still in an earlier one. Consumption returns to zero;
- * open calls keep their reservations. A pending plan change applies at the first boundary that passed; where its
- * interval differs, that boundary is the anchor of a new cycle. Returns the same object when nothing is due.
+ * Starts the period that contains `nowMs` if the account is still in an earlier one. Consumption returns to zero; open
+ * calls keep their reservations. A pending plan change applies at the first boundary that passed; if its interval
+ * differs, that boundary is the anchor of a new cycle. Returns the same object if nothing is due.
  */
 export function replenishDue(account: Account, nowMs: number): Account {
   const { subscription } = account;
@@ -151,7 +154,7 @@ export function replenishDue(account: Account, nowMs: number): Account {
   return startPeriod(account, plan, cycle, nowMs);
 }
 
-/** Removes expired credits. Returns the same object when none has expired. */
+/** Removes expired credits. Returns the same object if none has expired. */
 export function expireDue(account: Account, nowMs: number): Account {
   const wallet = expireCredits(account.wallet, nowMs);
   return wallet === account.wallet ? account : changeWallet(account, wallet);
@@ -167,15 +170,15 @@ export function replenishNow(account: Account, nowMs: number): Account {
   return startPeriod(account, plan, { anchorMs: nowMs, replenish: plan.plan.replenish }, nowMs);
 }
 
-/** Whether the subscription may move to a version of the plan: to an archived one only where it has that plan. */
+/** Whether the subscription may move to a version of the plan: to an archived plan only if it already has that plan. */
 export function mayMoveTo(account: Account, { planId }: PlanVersion, isArchived: boolean): boolean {
   return !isArchived || account.subscription.plan.planId === planId;
 }
 
 /**
- * Moves the subscription to a plan version. The latest change wins: an immediate change cancels a pending one, and a new
- * pending change replaces it. To the version that the customer has, a reset starts a new period as to any other, and the
- * other strategies only cancel a pending change. Returns the same object when nothing changes.
+ * Moves the subscription to a plan version. The latest change wins: an immediate change cancels a pending one, and a
+ * new pending change replaces it. If the customer already has the version, a reset starts a new period as for any
+ * other, and the other strategies only cancel a pending change. Returns the same object if nothing changes.
  */
 export function changePlan(account: Account, target: PlanVersion, strategy: ChangeStrategy, nowMs: number): Account {
   const { subscription } = account;
@@ -194,7 +197,7 @@ export function changePlan(account: Account, target: PlanVersion, strategy: Chan
 
 /**
  * Moves a subscription to the newest version of its plan: now, without starting a new period, or at the next
- * replenishment. A pending change to another plan stays pending. Returns the same object when nothing changes.
+ * replenishment. A pending change to another plan stays pending. Returns the same object if nothing changes.
  */
 export function migratePlan(
   account: Account,
@@ -216,8 +219,9 @@ export function migratePlan(
 }
 
 /**
- * The plan within the present period, which began when it began. Its end stays, unless only one of the plans replenishes: a
- * subscription that had no date gets one an interval from now, and one on a plan that never replenishes has none.
+ * The plan within the present period, whose start stays. Its end stays too, unless only one of the plans replenishes: a
+ * subscription without a date gets one an interval from now, and a subscription on a plan that never replenishes has
+ * none.
  */
 function onPlan(
   { cycle, lastReplenishedAtMs }: Subscription,
@@ -247,7 +251,7 @@ function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['c
   };
 }
 
-/** Counts what the balance pays for a call of the current period, in place of what it paid for it before. */
+/** Replaces the earlier figure of the balance's payment for a call of the current period. */
 export function countOnBalance(account: Account, after: OnBalance, before = NOTHING_ON_BALANCE): Account {
   const { onBalance } = account;
   if (onBalance === undefined || (after.calls === before.calls && after.nanoUsd === before.nanoUsd)) return account;
@@ -256,13 +260,13 @@ export function countOnBalance(account: Account, after: OnBalance, before = NOTH
   return { ...account, onBalance: { calls, nanoUsd: nanoUsd.toString() } };
 }
 
-/** What calls and custom meters are charged in the current period; `null` where that is not known. */
+/** The charges of calls and custom meters in the current period; `null` if they are not known. */
 export function periodCharge({ onBalance, slots = {} }: Account): NanoUsd | null {
   if (onBalance === undefined) return null;
   return Object.values(slots).reduce((sum, { charged = 0 }) => sum + BigInt(charged), BigInt(onBalance.nanoUsd));
 }
 
-/** Which usage period the account is in. */
+/** The number of the account's usage period. */
 export function periodOf({ period }: Account): number {
   return period ?? 0;
 }
@@ -271,33 +275,33 @@ function sameInterval(a: Replenish, b: Replenish): boolean {
   return a?.every === b?.every && a?.unit === b?.unit;
 }
 
-/** Cancels or reactivates the subscription. Returns the same object when nothing changes. */
+/** Cancels or reactivates the subscription. Returns the same object if nothing changes. */
 export function setCanceled(account: Account, canceled: boolean, nowMs: number): Account {
   if ((account.subscription.canceledAtMs !== null) === canceled) return account;
   return changeSubscription(account, { canceledAtMs: canceled ? nowMs : null });
 }
 
-/** Sets the given contact fields. Returns the same object when nothing changes. */
+/** Sets the given contact fields. Returns the same object if nothing changes. */
 export function updateContact(account: Account, contact: Contact): Account {
   const merged = { ...account.contact, ...dropUndefined(contact) };
   const same = (['friendlyName', 'email', 'stripeCustomerId'] as const).every((f) => merged[f] === account.contact[f]);
   return same ? account : { ...account, contact: merged, revision: account.revision + 1 };
 }
 
-/** Takes the id at Stripe from the customer. Returns the same object if the customer has another one, or none. */
+/** Removes the id at Stripe from the customer. Returns the same object if the customer has another one, or none. */
 export function releaseStripeCustomer(account: Account, stripeCustomerId: string): Account {
   const { stripeCustomerId: present, ...contact } = account.contact;
   return present === stripeCustomerId ? { ...account, contact, revision: account.revision + 1 } : account;
 }
 
-/** Sets what the organization wants to be told of. Returns the same object when nothing changes. */
+/** Sets the organization's alerts. Returns the same object if nothing changes. */
 export function setAlerts(account: Account, alerts: Alerts | null): Account {
   const { alerts: present, ...rest } = account;
   if (JSON.stringify(present ?? null) === JSON.stringify(alerts)) return account;
   return alerts === null ? rest : { ...rest, alerts };
 }
 
-/** Sets only the contact fields that the account does not have yet. */
+/** Sets only the contact fields that the account lacks. */
 export function fillContact(account: Account, contact: Contact): Account {
   return updateContact(account, { ...dropUndefined(contact), ...dropUndefined(account.contact) });
 }

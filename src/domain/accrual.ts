@@ -1,9 +1,9 @@
 /**
- * What a plan's price earns by the passing of time. Pure.
+ * The earnings of a plan's price over time. Pure.
  *
- * A price of months or years accrues evenly over each calendar month or year (UTC), whatever its length: where a
- * customer's usage periods begin may change, and a month of a monthly plan then still earns its price exactly. Hours, days
- * and weeks have one length. A plan that never replenishes has no period, and earns nothing by time.
+ * A price per month or year accrues evenly over each calendar month or year (UTC), whatever its length: even if the
+ * start of a customer's usage periods changes, a month of a monthly plan earns its price exactly. Hours, days and weeks
+ * have one length. A plan that never replenishes has no period, and earns nothing over time.
  */
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
@@ -13,21 +13,21 @@ import type { Plan } from './plan.ts';
 const FIXED_MS = { HOUR: HOUR_MS, DAY: DAY_MS, WEEK: 7 * DAY_MS } as const;
 const MONTHS_PER_YEAR = 12;
 
-/** A price that accrues: what a customer pays for `every` units. */
+/** A price that accrues: the amount that a customer pays for `every` units. */
 export interface PricePerPeriod {
   priceNanoUsd: NanoUsd;
   replenish: NonNullable<Replenish>;
 }
 
-/** `null` where the plan has no price, or no period to earn it in. */
+/** `null` if the plan has no price, or no period in which to earn it. */
 export function pricePerPeriod({ priceUsd, replenish }: Pick<Plan, 'priceUsd' | 'replenish'>): PricePerPeriod | null {
   const priceNanoUsd = priceUsd == null ? null : parseUsd(priceUsd);
   return priceNanoUsd === null || replenish === null ? null : { priceNanoUsd, replenish };
 }
 
 /**
- * What a subscription earns from `fromMs` to `toMs`. It is the difference of two sums since 1970, each of them rounded, so
- * that the parts of any time add up to the whole.
+ * The earnings of a subscription from `fromMs` to `toMs`. It is the difference of two sums since 1970, each of them
+ * rounded, so that the parts of any time add up to the whole.
  */
 export function accruedNanoUsd(price: PricePerPeriod, { fromMs, toMs }: { fromMs: number; toMs: number }): NanoUsd {
   return toMs <= fromMs ? 0n : accruedUntil(price, toMs) - accruedUntil(price, fromMs);
@@ -39,13 +39,13 @@ function accruedUntil({ priceNanoUsd, replenish }: PricePerPeriod, atMs: number)
   return divideHalfUp(priceNanoUsd * elapsed, BigInt(replenish.every) * BigInt(unitMs));
 }
 
-/** Time that subscriptions of one price had within one calendar month (UTC), in milliseconds, all together. */
+/** The total time, in milliseconds, that subscriptions of one price had within one calendar month (UTC). */
 export interface SubscribedMonth {
   monthMs: number;
   subscribedMs: bigint;
 }
 
-/** What all of them earn together, rounded once. */
+/** The earnings of all of them together, rounded once. */
 export function accruedOfMonths(
   { priceNanoUsd, replenish }: PricePerPeriod,
   months: readonly SubscribedMonth[],
@@ -64,7 +64,7 @@ export function accruedOfMonths(
   return divideHalfUp(priceNanoUsd * units, BigInt(replenish.every) * common);
 }
 
-/** Whole units since 1970, what has passed of the next one, and its length. */
+/** Whole units since 1970, the elapsed part of the next one, and its length. */
 function unitsUntil(
   unit: PricePerPeriod['replenish']['unit'],
   atMs: number,

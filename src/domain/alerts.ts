@@ -1,10 +1,11 @@
 /**
- * Alerts: which parts of a limit, and which balance, an organization wants to be told of, and when usage crosses them.
+ * Alerts: the parts of a limit, and the balance, at which an organization wants an event, and the moments at which
+ * usage crosses them.
  *
- * A rule compares what was before a change with what is after it, so nothing has to be remembered of what was told. Usage
- * only grows within a period but for corrections, so a threshold is crossed once in a period, or once more for each time
- * that usage fell below it. What open calls hold is not used yet: it would cross thresholds and fall below them with every
- * call.
+ * A rule compares the state before a change with the state after it, so no earlier alert has to be remembered. Usage
+ * only grows within a period except for corrections, so a threshold is crossed once in a period, and once more after
+ * each time that usage fell below it. The holds of open calls are not used yet: they would cross thresholds and fall
+ * below them with every call.
  */
 import { limitOf } from './allowances.ts';
 import { METER_NAMES, type MeterName, type Quantities } from './meters.ts';
@@ -13,26 +14,26 @@ import type { Alerts, Plan } from './plan.ts';
 
 export const THRESHOLDS_PERCENT_DEFAULT: readonly number[] = [50, 80, 100];
 
-/** A plan, and what its customer has consumed in the current period. */
+/** A plan, and its customer's consumption in the current period. */
 export interface Consumption {
   plan: Plan;
-  /** What the organization wants of all its plans that say nothing of it. */
+  /** The organization's alerts for all of its plans that set none. */
   defaults?: Alerts | undefined;
   consumed: Quantities;
 }
 
 export interface Crossing {
   meter: MeterName;
-  /** The highest of those that were crossed. */
+  /** The highest threshold that was crossed. */
   threshold: number;
-  /** Those that usage reached, ascending; `null` where usage fell below `threshold`. */
+  /** The thresholds that usage reached, ascending; `null` if usage fell below `threshold`. */
   crossed: number[] | null;
   used: number;
-  /** `null` where the plan no longer limits the meter. */
+  /** `null` if the plan no longer limits the meter. */
   limit: number | null;
 }
 
-/** The thresholds that a change of plan or consumption crosses: of each meter one at most. */
+/** The thresholds that a change of plan or consumption crosses: at most one for each meter. */
 export function crossings(before: Consumption, after: Consumption): Crossing[] {
   const isSamePlan = before.plan === after.plan;
   if (isSamePlan && before.consumed === after.consumed) return [];
@@ -53,27 +54,27 @@ function crossingOf(meter: MeterName, before: Consumption, after: Consumption): 
 }
 
 /**
- * The part of the limit that is used. A quotient is rounded as `threshold / 100` is, so a share that equals a threshold is
- * one. A meter without a limit, or of which the plan includes nothing, has no parts.
+ * The used part of the limit. A quotient is rounded like `threshold / 100`, so a share that equals a threshold reaches
+ * it. A meter without a limit, or that the plan does not include, has no parts.
  */
 function shareOf(meter: MeterName, { plan, consumed }: Consumption): number {
   const limit = limitOf(plan, meter);
   return limit === null || limit === 0 ? 0 : (consumed[meter] ?? 0) / limit;
 }
 
-/** The thresholds above one share, up to another, ascending. */
+/** The thresholds above one share, up to and including another, ascending. */
 function between(thresholds: readonly number[], from: number, to: number): number[] {
   return to <= from
     ? []
     : thresholds.filter((threshold) => from < threshold / 100 && threshold / 100 <= to).sort((a, b) => a - b);
 }
 
-/** The thresholds of a plan: its own, else the organization's, else the default. */
+/** The thresholds of a plan: its own, or the organization's, or the default. */
 export function thresholdsOf({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): readonly number[] {
   return alerts?.thresholdsPercent ?? defaults?.thresholdsPercent ?? THRESHOLDS_PERCENT_DEFAULT;
 }
 
-/** Whether a change of the balance used it up, or brought it below the amount; else `null`. */
+/** Whether a change used up the balance, or brought it below the amount; otherwise `null`. */
 export function balanceFall({
   below,
   before,
@@ -88,13 +89,16 @@ export function balanceFall({
   return below !== null && before >= below && after < below ? 'low' : null;
 }
 
-/** The amount below which a balance is low: of the plan, else of the organization; `null` where none is. */
+/** The amount below which a balance is low: from the plan, or from the organization; `null` if neither sets one. */
 export function lowBalance({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): NanoUsd | null {
   const amount = alerts?.balanceBelowUsd === undefined ? defaults?.balanceBelowUsd : alerts.balanceBelowUsd;
   return amount == null ? null : parseUsd(amount);
 }
 
-/** The days of forecast spend below which a balance is low: of the plan, else of the organization; `null` where none are. */
+/**
+ * The days of forecast spend below which a balance is low: from the plan, or from the organization; `null` if neither
+ * sets them.
+ */
 export function lowBalanceDays({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): number | null {
   const days = alerts?.balanceBelowDays === undefined ? defaults?.balanceBelowDays : alerts.balanceBelowDays;
   return days ?? null;

@@ -1,8 +1,8 @@
 /**
- * What the allowances let a call use, decided before it runs: output tokens of its tier, searches, seconds of sound, and
- * answers.
+ * The most that the allowances let a call use, decided before it runs: output tokens of its tier, searches, seconds of
+ * sound, and answers.
  *
- * Only a call that the service makes itself can be held to it. The policy NONE bounds nothing.
+ * Only a call that the service makes itself can be limited to it. The policy NONE limits nothing.
  */
 import { isTierLeft, type MeterState, summarize } from './allowances.ts';
 import type { CallBound, Gap } from './bound.ts';
@@ -12,25 +12,25 @@ import { ANSWERS_MAX_DEFAULT, type Plan } from './plan.ts';
 import { QUANTITY_SCALE } from './quantity.ts';
 import type { Tier } from './tiers.ts';
 
-/** What an open call may use at most, because of its allowances. Plain JSON. */
+/** The most that an open call may use because of its allowances. Plain JSON. */
 export interface AllowanceBound {
-  /** Of all answers together, by the tier whose allowance pays. */
+  /** The output tokens of all answers together, by the tier whose allowance pays. */
   outputTokens: Partial<Record<Tier, number>>;
   /** Absent if the plan does not limit them, or the call makes none. */
   searches?: number;
 }
 
-/** What the allowance of a tier lets a call write. */
+/** The output that the allowance of a tier lets a call write. */
 export interface AllowedOutput {
   /** Output tokens of all answers together; `null` if the allowance does not bound them. */
   tokens: number | null;
-  /** Enough is left for an answer that is of use. */
+  /** Enough is left for a useful answer. */
   isEnough: boolean;
   /** Less is left than the call asks for. */
   isCut: boolean;
 }
 
-/** `bounds`: of the models of the tier that may run. */
+/** `bounds` are those of the models of the tier that may run. */
 export function allowedOutput(plan: Plan, meters: MeterState, tier: Tier, bounds: readonly CallBound[]): AllowedOutput {
   const { limitType, maxOutputTokens, reserveOutputTokens } = plan;
   const left = leftOf(plan, meters, `${tier}Tokens`);
@@ -44,7 +44,7 @@ export function allowedOutput(plan: Plan, meters: MeterState, tier: Tier, bounds
     return { tokens: null, isEnough: isLeft, isCut: false };
   const answers = Math.max(...asking.map((bound) => bound.answers));
   const asked = Math.min(
-    // No answer has less than a token.
+    // Each answer has at least one token.
     Math.max(reserveOutputTokens ?? Number.POSITIVE_INFINITY, answers),
     Math.max(...asking.map((bound) => bound.outputTokens * bound.answers)),
   );
@@ -55,14 +55,14 @@ export function allowedOutput(plan: Plan, meters: MeterState, tier: Tier, bounds
   };
 }
 
-/** How much of a meter a call can use. */
+/** The amount of a meter that a call can use. */
 export interface Uses {
-  /** With less it cannot run. */
+  /** The least amount with which it can run. */
   least: number;
   most: number;
 }
 
-/** What a call can use of the meters that its plan limits, as far as the request tells. */
+/** The most that a call can use of the meters that its plan limits, as far as the request shows. */
 export function limitedUses(plan: Plan, bounds: readonly CallBound[]): { searches?: Uses; audioSeconds?: Uses } {
   const { limits, limitType } = plan;
   const limited = (meter: 'searches' | 'audioSeconds') => limitType !== 'NONE' && limits[meter] !== null;
@@ -85,7 +85,7 @@ export function limitedUses(plan: Plan, bounds: readonly CallBound[]): { searche
   };
 }
 
-/** What is reserved of these uses: as many as there can be, or what is left. */
+/** The part of these uses that is reserved: the most that they can be, or the rest of the meter. */
 export function reservedUses(plan: Plan, meters: MeterState, uses: ReturnType<typeof limitedUses>): Quantities {
   const of = (meter: 'searches' | 'audioSeconds') => Math.min(uses[meter]?.most ?? 0, leftOf(plan, meters, meter));
   return {
@@ -98,21 +98,21 @@ export function limitsSearches({ limits, limitType }: Plan): boolean {
   return limitType !== 'NONE' && limits.searches !== null;
 }
 
-/** Why a limited number of searches does not pay for the call: none of its models has a bound of them. */
+/** Why a limited number of searches does not pay for the call: no model of it has a bound on them. */
 export function searchGap(plan: Plan, bounds: readonly CallBound[]): Gap | null {
   if (!limitsSearches(plan)) return null;
   const made = bounds.filter(isMadeHere);
   return made.every((bound) => bound.searchGap !== undefined) ? (made[0]?.searchGap ?? null) : null;
 }
 
-/** The field that asks for more answers of text than the plan has, and how many that are. */
+/** The field that asks for more text answers than the plan allows, and the number. */
 export interface AnswersBeyond {
   param: string;
   count: number;
   most: number;
 }
 
-/** `null` if none of the requests asks for more answers than the plan has. */
+/** `null` if no request asks for more answers than the plan allows. */
 export function answersBeyond(
   { limitType, maxAnswers = ANSWERS_MAX_DEFAULT }: Plan,
   asked: readonly Pick<CallBound, 'choices'>[],
@@ -127,7 +127,7 @@ function isMadeHere({ ifLost }: CallBound): boolean {
   return ifLost !== undefined;
 }
 
-/** What is left of a meter; infinite if the plan does not limit it. */
+/** The remaining amount of a meter; infinite if the plan does not limit it. */
 function leftOf(plan: Plan, meters: MeterState, meter: MeterName): number {
   const { unlimited, remaining } = summarize(plan, meters, meter);
   return unlimited ? Number.POSITIVE_INFINITY : remaining;

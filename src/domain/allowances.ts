@@ -1,15 +1,15 @@
 /**
- * Allowances: what a plan allows of each meter in a usage period, what is used, what is left.
+ * Allowances: the amount that a plan allows on each meter in a usage period, the used amount, and the rest.
  *
- * `used` counts what ended calls consumed and what open calls reserve, so that nothing is given away twice. A custom
- * slot that the plan does not enable has a limit of zero.
+ * `used` counts the consumption of ended calls and the reservations of open ones, so that nothing is allowed twice. A
+ * custom slot that the plan does not enable has a limit of zero.
  */
 import { isLimitName, METER_NAMES, METERS, type MeterName, type MeterSlot, type Quantities } from './meters.ts';
 import type { Plan } from './plan.ts';
 import { addQuantity, subtractQuantity } from './quantity.ts';
 import type { Tier } from './tiers.ts';
 
-/** What an unlimited meter reports as remaining. Informational: `unlimited` is authoritative. */
+/** The figure that an unlimited meter reports as remaining. Informational: `unlimited` is authoritative. */
 export const UNLIMITED_REMAINING = Number.MAX_SAFE_INTEGER;
 
 export interface MeterSummary {
@@ -20,13 +20,13 @@ export interface MeterSummary {
   ratio: number | null;
 }
 
-/** What the customer consumed in the current period, and what open calls hold of it. */
+/** The customer's consumption in the current period, and the holds of open calls. */
 export interface MeterState {
   consumed: Quantities;
   reserved: Quantities;
 }
 
-/** The plan's limit of a meter for one period: `null` is unlimited. */
+/** The plan's limit on a meter for one period: `null` is unlimited. */
 export function limitOf(plan: Plan, meter: MeterName): number | null {
   if (isLimitName(meter)) return plan.limits[meter];
   const { slot } = METERS[meter];

@@ -1,10 +1,10 @@
 /**
- * What a batch holds of its customer's allowance and balance while its lines run at the vendor.
+ * The part of its customer's allowance and balance that a batch holds while its lines run at the vendor.
  *
- * Lines that the allowance covers hold a call each, and their output where the plan reserves output; the others hold
- * credit. Nobody knows which line is answered first, so what some of the lines hold is what any of them can come to: all
- * lines together, or that many of the largest one, whichever is less. With each line that is recorded, what the others do
- * not need is free. The vendor runs the file as it is, so no bound of the plan applies to the output.
+ * Lines that the allowance covers hold a call each, and their output if the plan reserves output; the others hold
+ * credit. The order of the answers is unknown, so the hold of some of the lines is the most that any of them can cost:
+ * all lines together, or that many of the largest one, whichever is less. Each recorded line frees the part that the
+ * others do not need. The vendor runs the file as it is, so no bound of the plan applies to the output.
  */
 import { type Account, isCanceled } from './account.ts';
 import { isTierLeft, summarize } from './allowances.ts';
@@ -29,15 +29,15 @@ import type { Capability } from './plan.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { hold } from './wallet.ts';
 
-/** Lines of one tier: what they may cost and answer. Plain JSON. */
+/** Lines of one tier: the most that they may cost and answer. Plain JSON. */
 export interface Lines {
   count: number;
   /** Whether all of them have a price. */
   isPriced: boolean;
-  /** Decimal nano-USD, at most: of all of them together, and of the costliest one. */
+  /** The most decimal nano-USD: of all lines together, and of the costliest one. */
   costNanoUsd: string;
   highestCostNanoUsd: string;
-  /** Output tokens, at most: of all of them together, and of the longest answer. */
+  /** The most output tokens: of all lines together, and of the longest answer. */
   outputTokens: number;
   highestOutputTokens: number;
   /** The tokens of the costliest line, which stand for those of a line that cannot be read. */
@@ -51,15 +51,15 @@ interface HeldLines extends Lines {
   calls: number;
 }
 
-/** What a batch holds: for its lines that are not recorded yet. Plain JSON. */
+/** The hold of a batch for its lines that are not recorded yet. Plain JSON. */
 export interface BatchHold {
   tiers: Partial<Record<Tier, HeldLines>>;
-  /** Searches that the lines can make. Nobody knows which ones did until they say so. */
+  /** The searches that the lines can make. Only the answers show the lines that made one. */
   searches: number;
   markupPercent: number;
   /** The plan reserves output tokens. */
   reservesTokens: boolean;
-  /** When it is given back although lines are missing; `null` where that is done. */
+  /** When it is given back although lines are missing; `null` if that is done. */
   expiresAtMs: number | null;
 }
 
@@ -79,13 +79,13 @@ export interface BatchToHold {
 }
 
 export interface BatchDenial extends RecordedDenial {
-  /** What is allowed of what the lines ask for beside text. */
+  /** The allowed part of the lines' request besides text. */
   allowed: Entitlements;
-  /** What there is too much of, lines or searches, and for how many of them the allowance suffices. */
+  /** The kind that is requested too often, lines or searches, and the number for which the allowance suffices. */
   exceeds?: { kind: Tier | 'search'; lines: number; left: number };
 }
 
-/** What the batch is to hold; or why it may not begin. */
+/** The hold of the batch; or why it may not begin. */
 export function decideBatch(
   account: Account,
   { lines, searches, needs }: BatchToHold,
@@ -129,12 +129,12 @@ export function decideBatch(
   const reason = { ...figuresOf(named.limit), ...othersOf(named, ofTiers) };
   if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...reason }, exceeds);
   const code = heldByOthers(account, { heldNanoUsd: needed, nowMs }) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
-  // The vendor runs the file as it is, so no bound of its lines would help.
+  // The vendor runs the file as it is, so no bound on its lines would help.
   const money = moneySums(account.wallet, needed, [], plan, () => false);
   return deny({ code, ...reason, money }, exceeds);
 }
 
-/** A plan that only informs denies no line for want of allowance. */
+/** A plan that only informs denies no line for lack of allowance. */
 function reservedWhole(tiers: BatchHold['tiers']): BatchHold['tiers'] {
   return Object.fromEntries(Object.entries(tiers).map(([tier, lines]) => [tier, { ...lines, calls: lines.count }]));
 }
@@ -170,18 +170,18 @@ function beyond(lines: HeldLines | undefined): number {
   return lines ? lines.count - lines.calls : 0;
 }
 
-/** What that many of the lines cost at most. */
+/** The most that this many of the lines cost. */
 export function costOfLines({ costNanoUsd, highestCostNanoUsd }: Lines, count: number): NanoUsd {
   const [all, some] = [BigInt(costNanoUsd), BigInt(highestCostNanoUsd) * BigInt(count)];
   return all < some ? all : some;
 }
 
-/** The output tokens of that many of the lines at most. */
+/** The most output tokens of this many of the lines. */
 export function tokensOf({ outputTokens, highestOutputTokens }: Lines, count: number): number {
   return Math.min(outputTokens, highestOutputTokens * count);
 }
 
-/** What the batch holds. */
+/** The amounts that the batch holds. */
 export function heldOf({ tiers, searches, markupPercent, reservesTokens, expiresAtMs }: BatchHold): Held {
   if (expiresAtMs === null) return NOTHING;
   let reserved: Quantities = { searches };
@@ -196,13 +196,13 @@ export function heldOf({ tiers, searches, markupPercent, reservesTokens, expires
   return { reserved, nanoUsd };
 }
 
-/** The charges of that many of the lines at most: each of them is rounded by itself. */
+/** The most charges of this many of the lines: each is rounded by itself. */
 function creditFor(lines: Lines, count: number, markupPercent: number): NanoUsd {
   const cost = costOfLines(lines, count);
   return cost === 0n ? 0n : withMarkup({ costNanoUsd: cost, markupPercent }) + BigInt(count);
 }
 
-/** The account in which the batch holds something else than before. */
+/** The account after the hold of the batch changed. */
 function exchange(account: Account, before: Held, after: Held): Account {
   const reserved = subtractQuantities(addQuantities(account.meters.reserved, after.reserved), before.reserved);
   return {
@@ -221,15 +221,16 @@ export function releaseBatch(account: Account, held: BatchHold): Account {
   return exchange(account, heldOf(held), NOTHING);
 }
 
-/** A line that is to be recorded, and what it took over from its batch: its call holds that now. */
+/** A line that is to be recorded, and the part of its batch's hold that its call holds now. */
 export interface AdmittedLine {
   decision: CallDecision;
   share: Held;
 }
 
 /**
- * Admits a line, which has run. A call that is reserved for it pays; after these, what is left of the allowance by then;
- * and where nothing is, the credit that is held for it. Where the plan reserves output, only what is reserved is left.
+ * Admits a line, which has run. If a call is reserved for it, that pays; after these, the rest of the allowance pays;
+ * and if nothing is left, the credit that is held for it. If the plan reserves output, only the reserved tokens are
+ * left.
  */
 export function admitLine(account: Account, decision: CallDecision, held: BatchHold | null, tier: Tier): AdmittedLine {
   const lines = held?.tiers[tier];
@@ -244,7 +245,7 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
     ? { reserved: {}, nanoUsd: creditFor(lines, 1, held.markupPercent) }
     : { reserved: { [`${tier}Calls`]: 1, [`${tier}Tokens`]: tokens }, nanoUsd: 0n };
   const { markupPercent } = held;
-  // The lines' bound does not tell the prompt from the output.
+  // The bound of the lines does not separate the prompt from the output.
   const credit = { tiers: [tier], markupPercent, heldNanoUsd: share.nanoUsd.toString(), heldForInputNanoUsd: null };
   const { credit: _credit, ifLost: _ifLost, ...plain } = call;
   const taken = {
@@ -253,12 +254,12 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
     reserved: share.reserved,
     ...(onCredit && { credit }),
   };
-  // What the call holds is its batch's already: the account stays.
+  // The batch already holds the call's share: the account stays.
   const { revision } = decision.account;
   return { decision: admitCall({ ...decision, account: { ...account, revision }, call: taken }), share };
 }
 
-/** What the batch holds after one of its lines was recorded. */
+/** The hold of the batch after one of its lines was recorded. */
 export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOutcome): BatchHold {
   const lines = held.tiers[tier];
   const searches = Math.max(0, held.searches - usage.searches);
@@ -274,7 +275,7 @@ export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOut
   return { ...held, tiers: { ...held.tiers, [tier]: others }, searches };
 }
 
-/** The account in which a recorded line has given back its share, and the batch holds what the other lines need. */
+/** The account after a recorded line gave back its share: the batch holds the amounts that the other lines need. */
 export function giveBackLine(account: Account, share: Held, before: BatchHold, after: BatchHold): Account {
   const { reserved, nanoUsd } = heldOf(after);
   return exchange(account, heldOf(before), {

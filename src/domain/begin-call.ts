@@ -1,7 +1,8 @@
 /**
- * The begin of a call: what is allowed, and what the call sets aside until it ends.
+ * The begin of a call: the decision about what is allowed, and the amounts that the call sets aside until it ends.
  *
- * A tier is paid by its allowance, of which the call reserves, or by credit, of which it holds what it may cost.
+ * A tier is paid by its allowance, of which the call reserves a part, or by credit, of which it holds the most that it
+ * may cost.
  */
 
 import { type Account, expireDue, isCanceled } from './account.ts';
@@ -36,26 +37,29 @@ import { type NanoUsd, nanoFromUsd } from './money.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { availableUsd, hold, release } from './wallet.ts';
 
-/** What was decided of a call that wants to begin: the call, and the account with what the call holds. */
+/** The decision about a call that wants to begin: the call, and the account with the call's holds. */
 export interface CallDecision {
   account: Account;
   call: Call;
   decision: EntitlementDecision;
-  /** Why the call is not allowed; `null` where it is. */
+  /** Why the call is not allowed; `null` if it is. */
   denial: RecordedDenial | null;
   /** Why credit does not pay for the call although it would have to; `null` if it does, or need not. */
   gap: Gap | null;
-  /** Why the plan's limit of searches keeps the call from running: nothing bounds its searches; `null` if something does. */
+  /**
+   * Why the plan's limit on searches keeps the call from running: nothing bounds its searches; `null` if something
+   * does.
+   */
   searchGap: Gap | null;
 }
 
-/** What is known of the cost of a call that wants to begin. */
+/** The expected cost of a call that wants to begin. */
 export interface Expected {
-  /** Of the models that may run, in their order; empty where they are not known. */
+  /** The bounds of the models that may run, in their order; empty if they are not known. */
   bounds: readonly CallBound[];
-  /** What this customer's calls usually come to. */
+  /** The usual charge of this customer's calls. */
   usualCharge: () => NanoUsd;
-  /** Absent if nothing is expected of a model. */
+  /** Absent if no model has an expected charge. */
   expectedCharge?: ExpectedCharge;
 }
 
@@ -82,7 +86,7 @@ export function beginCall(
     account.meters,
     request.requested,
     isCanceled(account),
-    // What nothing can pay for is refused as such, whatever is left.
+    // A request that nothing can pay for is refused as such, whatever is left.
     (tier) => creditLeft(account, isClosed(bounds, tier) ? 0n : holdFor(tier).leastNanoUsd),
     {
       isTierLeft: (tier) =>
@@ -98,7 +102,8 @@ export function beginCall(
   const hasOthers = runs(decided.allowed).length > closed.length;
   const payable = hasOthers ? withoutTiers(decided, closed) : decided;
   const wanted = runs(payable.allowed).filter((tier) => payable.onCredit.includes(tier));
-  // Credit covers each tier alone. A hold for all of them may need more: where one is held in steps, another as a whole.
+  // Credit covers each tier alone. A hold for all of them may need more, if one is held in steps and another as a
+  // whole.
   const isCovered = wanted.length < 2 || creditLeft(account, holdFor(...wanted).leastNanoUsd);
   const decision = isCovered ? payable : withoutTiers(payable, wanted.slice(0, -1));
   const { suggestedModelTier } = decision.hints;
@@ -109,7 +114,7 @@ export function beginCall(
   const held = onCredit.length > 0 ? holdFor(...onCredit) : null;
   const credit = held && creditFor(account, onCredit, held, markupPercent, isPrice(held, bounds, request));
   const fromAllowance = tiers.filter((tier) => !onCredit.includes(tier));
-  // Of searches that nobody can count one is reserved, so that concurrent calls do not all get the last one.
+  // One search is reserved for searches that cannot be counted, so that concurrent calls do not all get the last one.
   const reservedForUses = {
     ...(decision.allowed.search && { searches: 1 }),
     ...reservedUses(plan, account.meters, uses),
@@ -163,7 +168,7 @@ export function beginCall(
   };
 }
 
-/** Whether credit pays for all that the call asks for, and allows it more output than what is left of the allowance. */
+/** Whether credit pays for the whole request, and allows it more output than the rest of the allowance. */
 function isBetterPaid(account: Account, { tokens, isCut }: AllowedOutput, hold: Hold): boolean {
   const { cost, outputTokens, nanoUsd } = hold;
   if (!isCut || tokens === null || outputTokens === null || outputTokens <= tokens) return false;
@@ -172,7 +177,7 @@ function isBetterPaid(account: Account, { tokens, isCut }: AllowedOutput, hold: 
   return creditLeft(account, whole > nanoUsd ? whole : nanoUsd);
 }
 
-/** What the call may use at most of the allowances that pay for it; `null` if they do not bound it. */
+/** The most that the call may use of the allowances that pay for it; `null` if they do not limit it. */
 function allowanceBound(
   tiers: readonly Tier[],
   outputs: Record<Tier, AllowedOutput>,
@@ -185,7 +190,7 @@ function allowanceBound(
   return { outputTokens: Object.fromEntries(bounded), ...(searches !== undefined && { searches }) };
 }
 
-/** Whether credit does not pay for any of the models that would run at its expense. */
+/** Whether credit does not pay for any of the models that would run on it. */
 function isClosed(bounds: readonly CallBound[], tier: Tier): boolean {
   const own = boundsOf(bounds, [tier]);
   return own.length > 0 && own.every(({ gap }) => gap !== undefined);
@@ -197,7 +202,7 @@ function payableOf(bounds: CallBound[]): CallBound[] {
   return payable.length > 0 ? payable : bounds;
 }
 
-/** The bounds of the models that would run at the expense of the tiers. */
+/** The bounds of the models that would run on credit for the tiers. */
 function boundsOf(bounds: readonly CallBound[], tiers: readonly Tier[]): CallBound[] {
   return bounds.filter(({ tier }) => tier === null || tiers.includes(tier));
 }
@@ -215,7 +220,10 @@ export function creditLeft({ wallet }: Account, heldNanoUsd: NanoUsd): boolean {
   return available > 0n && available >= heldNanoUsd;
 }
 
-/** Whether credit would pay if nothing were held of the balance. What holds keep of an expired credit is gone then. */
+/**
+ * Whether credit would pay if nothing were held of the balance. The part of an expired credit that holds keep would
+ * then be gone.
+ */
 export function heldByOthers(
   account: Account,
   { heldNanoUsd, nowMs }: { heldNanoUsd: NanoUsd; nowMs: number },
@@ -226,15 +234,15 @@ export function heldByOthers(
 }
 
 /**
- * Whether the hold stands for what has no rate at the end: if the service makes the call, or if a bound tells what the
- * caller's own call may cost. A call that its caller has made already says itself what it used.
+ * Whether the hold stands for uses that have no rate at the end: if the service makes the call, or if a bound limits
+ * the cost of the caller's own call. The report of a call that has already run states its own usage.
  */
 function isPrice({ inputNanoUsd }: Hold, bounds: readonly CallBound[], { openedBy }: BeginRequest): boolean {
   const isMadeHere = bounds.some(({ ifLost }) => ifLost !== undefined);
   return isMadeHere || (openedBy === undefined && inputNanoUsd !== null);
 }
 
-/** How credit pays for the tiers: with a hold that is covered, if need be for fewer output tokens. */
+/** How credit pays for the tiers: with a hold that is covered, if necessary for fewer output tokens. */
 function creditFor(
   { wallet }: Account,
   tiers: Tier[],
@@ -263,7 +271,10 @@ function creditFor(
   return inSteps ? { ...terms, steps: { ...cost, heldTokens } } : { ...terms, outputTokens: heldTokens };
 }
 
-/** What the end tells of later calls. If the call is held to fewer output tokens than it asks for, its bound is its hold. */
+/**
+ * The facts that the end will use for later calls. If the call is limited to fewer output tokens than it asks for, its
+ * bound is its hold.
+ */
 function expectationOf(
   { model, boundNanoUsd }: NonNullable<Hold['expected']>,
   { isHeld, heldNanoUsd }: { isHeld: boolean; heldNanoUsd: NanoUsd | null },
@@ -273,8 +284,8 @@ function expectationOf(
 }
 
 /**
- * Holds more output tokens of an open call, as many in all as `wanted`, or as the balance allows. Below the last step
- * nothing more is held. `null` where the call is not open or is not held in steps.
+ * Holds more output tokens of an open call: `wanted` in all, or as many as the balance allows. Below the last step,
+ * nothing more is held. `null` if the call is not open or is not held in steps.
  */
 export function extendSteps(
   account: Account,
@@ -309,9 +320,9 @@ export function extendSteps(
 }
 
 /**
- * Reserves one call of each tier that the caller may run on, and where the plan has `reserveOutputTokens`, the bound of
- * the output, that number at most, or what is left. Every allowed tier is reserved, because only the end says which one
- * ran. A tier on credit reserves nothing.
+ * Reserves one call of each tier that the caller may run on. If the plan has `reserveOutputTokens`, it also reserves
+ * the bound of the output, that number at most, or the rest. Every allowed tier is reserved, because only the end says
+ * which one ran. A tier on credit reserves nothing.
  */
 function reservationFor(
   account: Account,
@@ -332,13 +343,16 @@ function reservationFor(
   return reserved;
 }
 
-/** The output tokens of all answers together that requests and models allow, at most. */
+/** The most output tokens, of all answers together, that requests and models allow. */
 function outputTokensAsked(bounds: readonly CallBound[]): number {
   if (bounds.length === 0) return Number.POSITIVE_INFINITY;
   return Math.max(...bounds.map(({ outputTokens, answers }) => (outputTokens ?? Number.POSITIVE_INFINITY) * answers));
 }
 
-/** Output tokens that a call of each tier must stay within, of all answers together: what is held, left or reserved. */
+/**
+ * The output tokens, of all answers together, within which a call of each tier must stay: the held, remaining or
+ * reserved ones.
+ */
 export function outputTokensOf({
   reserved,
   credit,
@@ -357,7 +371,7 @@ export function outputTokensOf({
   );
 }
 
-/** What is to be recorded where nothing is heard of the vendor: of the model that is asked first. */
+/** The record to make if the vendor never answers: for the model that is asked first. */
 function lostCall(
   bounds: readonly CallBound[],
   tiers: readonly Tier[],

@@ -1,6 +1,7 @@
 /**
- * What the billing provider has accepted of a call or an increment, and what that comes to now. It is told the difference:
- * so a correction asks back nothing that the provider never had, and gives back all that it has.
+ * The amount of a call or an increment that the billing provider has accepted, and the amount that it comes to now. The
+ * provider gets the difference: so a correction asks back nothing that the provider never had, and gives back
+ * everything that it has.
  */
 import type { Call, CallOutcome } from './call.ts';
 import type { Charge } from './charge.ts';
@@ -11,7 +12,7 @@ import type { NanoUsd } from './money.ts';
 export type BilledCall = Pick<Call, 'outcome' | 'reversedAtMs' | 'corrections' | 'billed'>;
 export type BilledMeterEvent = Pick<MeterEvent, 'charge' | 'reversal' | 'billed'>;
 
-/** What one of the provider's customers is to be billed in all, and has been billed. */
+/** The total to bill to one of the provider's customers, and the amount billed so far. */
 export interface Position {
   target: NanoUsd;
   accepted: NanoUsd;
@@ -23,7 +24,7 @@ export function positionOfCall(call: BilledCall, stripeCustomerId: string): Posi
   return { target, accepted: acceptedOf(call, stripeCustomerId, linksOfCall) };
 }
 
-/** An increment is billed to one customer of the provider's. */
+/** An increment is billed to one customer at the provider. */
 export function positionOfMeterEvent(event: BilledMeterEvent, stripeCustomerId: string): Position {
   const target = amountOf(event.charge) + amountOf(event.reversal?.charge);
   return { target, accepted: acceptedOf(event, stripeCustomerId, linksOfMeterEvent) };
@@ -40,8 +41,8 @@ interface Link {
 }
 
 /**
- * Before it was kept what is accepted, a charge was reported unless it corrected one that was refused, and it was POSTED
- * when the provider had it.
+ * Before the accepted amount was stored, a charge was reported unless it corrected a refused one, and was POSTED when
+ * the provider had it.
  */
 function acceptedOf<Subject extends Pick<Call, 'billed'>>(
   subject: Subject,
@@ -55,7 +56,7 @@ function acceptedOf<Subject extends Pick<Call, 'billed'>>(
     .reduce((sum, { charge }) => sum + amountOf(charge), 0n);
 }
 
-/** One that had no price failed for that, and was not refused. */
+/** A charge without a price failed for that reason, and was not refused. */
 function isRefused(charge: Charge | null | undefined): boolean {
   return charge?.status === 'FAILED' && charge.amountNanoUsd !== null;
 }

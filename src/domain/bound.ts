@@ -1,8 +1,8 @@
 /**
- * The bound of a call: what it can cost at most, known before it runs.
+ * The bound of a call: the most that it can cost, known before it runs.
  *
- * A bound is made of the input that the vendor can count at most, and of the highest rates that may apply to it. It is
- * never below the cost of a call whose vendor keeps to the output bound that it was sent.
+ * A bound is computed from the most input that the vendor can count, and the highest rates that may apply. It is never
+ * below the cost of a call whose vendor keeps to the output bound that it got.
  */
 import { divideUp, type NanoUsd } from './money.ts';
 import { COMPONENTS, type Component, isUse, type Rate, type RateCard } from './price.ts';
@@ -11,57 +11,60 @@ import { QUANTITY_SCALE } from './quantity.ts';
 import type { Tier } from './tiers.ts';
 import type { ServiceTier, Speed } from './usage.ts';
 
-/** What one model may use and cost for a call. Plain JSON. */
+/** The most that one model may use and cost for a call. Plain JSON. */
 export interface CallBound {
-  /** As its caller names it; absent if nobody names one. */
+  /** The caller's name of the model; absent if the caller names none. */
   model?: string;
-  /** Whose allowance or credit pays; `null`: whichever does. */
+  /** The tier whose allowance or credit pays; `null` means any. */
   tier: Tier | null;
-  /** Runs only where the plan downgrades. */
+  /** Runs only if the plan downgrades. */
   onDowngrade?: boolean;
-  /** Output tokens of one answer, at most, by the request and by the model; `null` where neither bounds them. */
+  /** The most output tokens of one answer, by the request and by the model; `null` if neither limits them. */
   outputTokens: number | null;
   /** No request to the endpoint can bound its output, so no plan lowers it. */
   cannotBeLowered?: boolean;
   answers: number;
-  /** The whole output is passed on as it is made, so that it can be held in steps. */
+  /** The whole output is passed on while it is made, so it can be held in steps. */
   inSteps: boolean;
-  /** The request asks its model to think, so that a short answer is of no use. */
+  /** The request asks its model to think, so a short answer is useless. */
   thinks?: boolean;
-  /** Its answer is passed on as it is made, so that a bound below the one asked for, which the balance affords, is of use. */
+  /** Its answer is passed on while it is made, so a lower bound that the balance can afford is still useful. */
   fitsBalance?: boolean;
   /** `null` if the model has no price. */
   cost: CostBound | null;
-  /** What the cost is by the length of the prompt; absent if nothing tells. */
+  /** The cost by the length of the prompt; absent if it is not known. */
   prompt?: PromptCost;
-  /** The vendor counts the prompt for free, and its count is of all that it bills as prompt. */
+  /** The vendor counts the prompt for free, and its count covers everything that it bills as prompt. */
   countable?: true;
   /** Why credit does not pay for the model; absent if it does. */
   gap?: Gap;
-  /** What the request can incur and no rate is for, by name, whoever pays. */
+  /** The uses without a rate that the request can incur, by name, whoever pays. */
   notIncluded?: readonly string[];
-  /** Uses that the vendor can bill besides tokens, at most. */
+  /** The most uses besides tokens that the vendor can bill. */
   uses?: Demand['uses'];
-  /** The fewest web searches that a field of the request can hold the vendor to; absent if it has no such field. */
+  /**
+   * The lowest number of web searches to which a field of the request can limit the vendor; absent if it has no such
+   * field.
+   */
   searchesAtLeast?: number;
   /** Why an allowance of searches does not pay for the model: nothing bounds them. Absent if it does. */
   searchGap?: Gap;
-  /** The most answers of text that a field asks for, if that is more than one, and its path. */
+  /** The most text answers that a field asks for, if that is more than one, and its path. */
   choices?: { count: number; param: string };
-  /** What is recorded where the vendor was asked and nothing is known of its answer. */
+  /** The record to make if the vendor was asked and nothing is known of its answer. */
   ifLost?: IfLost;
 }
 
 export interface CostBound {
-  /** Decimal nano-USD of the prompt and of the vendor's tools, at most. */
+  /** The most decimal nano-USD of the prompt and of the vendor's tools. */
   inputNanoUsd: string;
-  /** Decimal nano-USD of a million output tokens, at most. */
+  /** The most decimal nano-USD of a million output tokens. */
   outputNanoUsdPerMillion: string;
 }
 
 /** The cost of a prompt by its length, for a length that becomes known later. Plain JSON. */
 export interface PromptCost {
-  /** The most tokens that it can have by the request alone. */
+  /** The most tokens that the request alone allows it. */
   tokens: number;
   /** Tokens that are billed as output besides those of the answers. */
   outputBeside: number;
@@ -83,71 +86,71 @@ export type BilledUses = Partial<Record<'images' | 'characters' | 'audioSeconds'
 export interface IfLost {
   providerUsed?: string | undefined;
   modelUsed?: string | undefined;
-  /** Our count of the prompt. */
+  /** Callmeter's count of the prompt. */
   inputTokens: number;
-  /** The most tokens that the vendor can count for the prompt. Absent in calls of before this was kept. */
+  /** The most tokens that the vendor can count for the prompt. Absent in older calls. */
   inputTokensMax?: number | undefined;
-  /** What the request makes the vendor bill besides tokens, as far as it tells. */
+  /** The uses besides tokens that the request makes the vendor bill, as far as it shows them. */
   uses?: BilledUses | undefined;
-  /** The same at most, where that is bounded. Absent in calls of before this was kept. */
+  /** The most such uses, if they are bounded. Absent in older calls. */
   usesMax?: BilledUses | undefined;
-  /** The output tokens that the request likely has, where it tells. */
+  /** The likely output tokens, if the request shows them. */
   outputTokens?: number | undefined;
   price: ResolvedPrice;
 }
 
-/** Why credit does not pay for a request: something of it has no rate, or no bound. Plain JSON. */
+/** Why credit does not pay for a request: a part of it has no rate, or no bound. Plain JSON. */
 export interface Gap {
   code: 'MODEL_NOT_PRICED' | 'BOUND_UNKNOWN';
-  /** The model as the request names it. */
+  /** The request's name of the model. */
   model: string | null;
-  /** What it is: a component of the price, a condition of it, the model itself, or a field that is not known. */
+  /** The missing part: a component of the price, a condition of it, the model itself, or an unknown field. */
   component: string;
   /** The path of the field that asks for it. */
   param?: string;
 }
 
-/** A cost that is open, by the name under which an organization can let credit pay for it all the same. */
+/** An open cost, under the name by which an organization can let credit pay for it all the same. */
 export interface OpenCost extends Omit<Gap, 'model'> {
   name: string;
 }
 
-/** A rate that the price must have: of one of these components. */
+/** A rate that the price must have: for one of these components. */
 export interface NeededRate {
   of: readonly Component[];
   /** The path of the field that asks for it. */
   param?: string;
 }
 
-/** What a request can make a vendor bill, at most. */
+/** The most that a request can make a vendor bill. */
 export interface Demand {
   /** Tokens of the prompt; 0 for a model that is not billed by tokens. */
   inputTokens: number;
-  /** What tokens of the prompt can be billed as besides text that is in no cache. */
+  /** The components, besides uncached text, as which tokens of the prompt can be billed. */
   input: readonly Component[];
-  /** What tokens of the answers can be billed as besides text. */
+  /** The components, besides text, as which tokens of the answers can be billed. */
   output: readonly Component[];
   /** Tokens that are billed as output besides those of the answers. */
   outputBeside: number;
-  /** Uses that the vendor bills besides tokens, by the component that they are charged as. */
+  /** Uses that the vendor bills besides tokens, by the component of their charge. */
   uses: Partial<Record<Component, number>>;
   /** The service tiers and speeds at which the vendor may serve it. */
   serviceTiers: readonly ServiceTier[];
   speeds: readonly Speed[];
-  /** The vendor may run it in a region, whichever. If not, only one that the model's name says counts. */
+  /** The vendor may run it in any region. Otherwise only a region in the model's name counts. */
   anyRegion: boolean;
   /** The fields that ask for a service tier and a speed. */
   conditionsOf?: { serviceTier?: string; speed?: string };
-  /** What the price must have rates for. */
+  /** The rates that the price must have. */
   rates: readonly NeededRate[];
-  /** What has no bound, or what no price has a rate for. */
+  /** Uses without a bound, or without a rate in any price. */
   open: readonly OpenCost[];
 }
 
 const PERCENT = 100n;
 const MILLION = 1_000_000n;
 
-/** What the prompt may cost, for each length up to that of the demand. */
+/** The cost of the prompt at each length up to the demand's. */
 export function promptCost(card: RateCard, demand: Demand, mode: PricingMode): PromptCost {
   const { inputTokens, outputBeside, uses } = demand;
   const used = Object.entries(uses).reduce((sum, [component, quantity]) => {
@@ -172,7 +175,7 @@ export function promptCost(card: RateCard, demand: Demand, mode: PricingMode): P
   };
 }
 
-/** The cost if the prompt has no more than so many tokens. */
+/** The cost if the prompt has at most this many tokens. */
 export function costOfPrompt({ outputBeside, besideNanoUsd, rates }: PromptCost, tokens: number): CostBound {
   const { inputNanoUsdPerMillion = '0', outputNanoUsdPerMillion = '0' } =
     rates.findLast(({ above }) => above === 0 || above < tokens) ?? {};
@@ -186,7 +189,10 @@ export function costBound(card: RateCard, demand: Demand, mode: PricingMode): Co
   return costOfPrompt(promptCost(card, demand, mode), demand.inputTokens);
 }
 
-/** The bound of a call whose prompt is known to have no more than so many tokens. The same if that is no news. */
+/**
+ * The bound of a call whose prompt is known to have at most this many tokens. Returns the same object if that is no
+ * news.
+ */
 export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
   const { prompt, ifLost } = bound;
   if (!prompt || tokens >= prompt.tokens) return bound;
@@ -201,17 +207,19 @@ export function withPromptTokens(bound: CallBound, tokens: number): CallBound {
 }
 
 /**
- * A vendor's count that is less than this part of our own is not believed: it is no count of the prompt. Of text ours is
- * near; for a document of a page it can be thirty times as much.
+ * A vendor's count below this part of our own is not believed: it does not count the prompt. For text, our count is
+ * close; for a document of one page it can be thirty times as high.
  */
 const LEAST_SHARE = 32;
 
-/** The bound after its vendor counted the prompt. The same if the count is no news, or makes no sense. */
+/**
+ * The bound after its vendor counted the prompt. Returns the same object if the count is no news, or makes no sense.
+ */
 export function withVendorCount(bound: CallBound, count: { tokens: number; atMost: number } | null): CallBound {
   return count === null || count.tokens < leastCount(bound) ? bound : withPromptTokens(bound, count.atMost);
 }
 
-/** The bound at best: after the lowest count that is believed. */
+/** The lowest bound: after the lowest count that is believed. */
 export function atLeastCount(bound: CallBound): CallBound {
   return bound.countable ? withPromptTokens(bound, leastCount(bound)) : bound;
 }
@@ -220,12 +228,15 @@ function leastCount({ ifLost }: CallBound): number {
   return Math.ceil((ifLost?.inputTokens ?? 0) / LEAST_SHARE);
 }
 
-/** The bounds of the models that may run, with the tokens of their prompts as far as they are known. */
+/** The bounds of the models that may run, with the token counts of their prompts if they are known. */
 export function withKnownPrompts(bounds: readonly CallBound[], known: readonly (number | null)[] = []): CallBound[] {
   return bounds.map((bound, index) => withPromptTokens(bound, known[index] ?? Number.POSITIVE_INFINITY));
 }
 
-/** What credit does not pay for: fields that are not known, what the price has no rate for, and what else is open. */
+/**
+ * The costs that credit does not pay: unknown fields, components without a rate in the price, and everything else that
+ * is open.
+ */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
   const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;
   const thresholds = thresholdsOf(card.rates).filter((above) => above < inputTokens);
@@ -242,7 +253,7 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
           ((when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed),
       );
       const known = new Set(thresholdsOf(group));
-      // Without the rates of long prompts nothing is known of one.
+      // Without its rates, the cost of a long prompt is unknown.
       const isTooLong = thresholds.some((above) => !known.has(above));
       const hasRate = (component: Component) =>
         isUse(component)
@@ -257,7 +268,7 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
       }
     }
   }
-  // A field that is not known makes the rest a guess.
+  // An unknown field makes the rest a guess.
   const isField = ({ component }: OpenCost) => component.startsWith('field:');
   return [...open.filter(isField), ...costs.values(), ...open.filter((cost) => !isField(cost))];
 }
@@ -267,18 +278,18 @@ function thresholdsOf(rates: readonly Rate[]): number[] {
   return rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
 }
 
-/** The cost of a call with so many output tokens, at most. */
+/** The most that a call with this many output tokens costs. */
 export function costAtMost({ inputNanoUsd, outputNanoUsdPerMillion }: CostBound, outputTokens: number): NanoUsd {
   return BigInt(inputNanoUsd) + divideUp(BigInt(outputNanoUsdPerMillion) * BigInt(outputTokens), MILLION);
 }
 
-/** The highest rate that the components can have for this demand, in nano-USD per million; 0 where there is none. */
+/** The highest rate that the components can have for this demand, in nano-USD per million; 0 if there is none. */
 function highestRate(card: RateCard, components: readonly Component[], demand: Demand, mode: PricingMode): NanoUsd {
   const isRegional = demand.anyRegion || card.region !== undefined;
   const regionalPercent = BigInt(Math.max(100, (isRegional && card.regionalPercent) || 100));
   let highest = 0n;
   for (const group of groupsOf(card, demand, mode)) {
-    // Rates of a region have what it adds.
+    // Rates of a region already contain its surcharge.
     const percent = group.some(({ when }) => when?.region !== undefined) ? PERCENT : regionalPercent;
     const thresholds = new Set([0, ...thresholdsOf(group)]);
     for (const above of thresholds) {

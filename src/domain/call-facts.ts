@@ -1,8 +1,8 @@
 /**
- * The facts that the end of a call states besides its usage: each travels from the request to the answers as it came.
+ * The facts that the end of a call states besides its usage: each travels from the request to the answers unchanged.
  *
- * A new one is a line in `Facts` and in `FACTS`, a schema in `contract/call-facts.ts`, and if it is listed a column in
- * `history/schema/calls.ts`. All else takes them by the names of `FACTS`.
+ * A new one is a line in `Facts` and in `FACTS`, a schema in `contract/call-facts.ts`, and, if it is listed, a column
+ * in `history/schema/calls.ts`. All other code takes them by the names of `FACTS`.
  */
 
 export interface Facts {
@@ -12,13 +12,13 @@ export interface Facts {
   reasoningEffortSource?: 'provider_response' | 'provider_request' | 'gateway_config' | 'model_default' | undefined;
   reasoningMode?: string | undefined;
   reasoningBudgetTokens?: number | undefined;
-  /** The service tier that was asked for, in the vendor's word; that of `usage` served the call and is billed. */
+  /** The requested service tier, in the vendor's word; the tier in `usage` served the call and is billed. */
   requestedServiceTier?: string | undefined;
 }
 
 /**
- * Which answers tell a fact. `end`: that of the end alone. `read`: readings of the call too. `list`: also the list of calls,
- * from a column of its own.
+ * The answers that show a fact. `end`: only that of the end. `read`: also readings of the call. `list`: also the list
+ * of calls, from a column of its own.
  */
 const FACTS = {
   providerUsed: 'list',
@@ -39,14 +39,14 @@ export type ListedFacts = Pick<Facts, By<'list'>>;
 /** Listed facts are null if nothing was reported, in outcomes as in readings. */
 export type RecordedListed = { [Name in keyof ListedFacts]-?: Exclude<ListedFacts[Name], undefined> | null };
 
-/** The facts as the outcome of a call has them. */
+/** The facts in the form of a call's outcome. */
 export interface RecordedFacts extends EndFacts, ReadFacts, RecordedListed {}
 
 const NAMES = Object.keys(FACTS) as (keyof Facts)[];
 const READ = NAMES.filter((name): name is By<'read'> => FACTS[name] === 'read');
 export const LISTED = NAMES.filter((name): name is By<'list'> => FACTS[name] === 'list');
 
-/** The facts of a report or of an outcome; null is absent. */
+/** The facts of a report or of an outcome; null counts as absent. */
 export function factsOf(of: Facts | RecordedFacts): Required<Facts> {
   return Object.fromEntries(NAMES.map((name) => [name, of[name] ?? undefined])) as unknown as Required<Facts>;
 }
@@ -63,12 +63,12 @@ export function takeFacts<Fields extends Facts | RecordedFacts>(
   return { facts: factsOf(fields), rest: rest as Omit<Fields, keyof Facts> };
 }
 
-/** The facts that readings tell as the outcome has them. */
+/** The facts that readings show, in the form of the outcome. */
 export function readFacts(outcome: ReadFacts): Required<ReadFacts> {
   return Object.fromEntries(READ.map((name) => [name, outcome[name]])) as unknown as Required<ReadFacts>;
 }
 
-/** The listed facts; all null of a call without an outcome. */
+/** The listed facts; all null for a call without an outcome. */
 export function listedFacts(of: ListedFacts | RecordedListed | null): RecordedListed {
   return Object.fromEntries(LISTED.map((name) => [name, of?.[name] ?? null])) as RecordedListed;
 }

@@ -1,9 +1,10 @@
 /**
- * Parts of a call: what ran beside the model that answered, each at its own model, with its own usage, price and payer.
+ * Parts of a call: models that ran besides the one that answered, each with its own usage, price and payer.
  *
- * An advisor is a part, an attempt that the vendor's model declined, and an attempt whose answer did not come. The cost of
- * a call is the sum of the costs of all that it is made of, in any order; if the cost of one is not known, that of the call
- * is not. Its usage is their sum, and each takes its tokens from the allowance of its own tier, unless credit pays for that.
+ * An advisor is a part, and so is an attempt that the vendor's model declined, or whose answer did not arrive. The cost
+ * of a call is the sum of the costs of its answer and parts, in any order; if one of them is unknown, the cost of the
+ * call is unknown. Its usage is their sum, and each takes its tokens from the allowance of its own tier, unless credit
+ * pays for that tier.
  */
 import { type Charge, newCharge, withMarkup } from './charge.ts';
 import { chargeByHold, type HeldPrice } from './held-charge.ts';
@@ -19,7 +20,7 @@ export interface CallPart {
   usage: Usage;
   /** Absent if the usage is reported. */
   usageSource?: ProvisionalSource | undefined;
-  /** What the caller asserts of the model's tier. */
+  /** The caller's own assertion of the model's tier. */
   isPremium?: boolean | undefined;
 }
 
@@ -27,7 +28,7 @@ export interface PricedPart extends CallPart {
   price: ResolvedPrice;
 }
 
-/** A part as the call keeps it. */
+/** A part in the form that the call stores. */
 export interface RecordedPart extends CallPart {
   tier: Tier;
   /** Credit pays for it, not the allowance of its tier. */
@@ -41,7 +42,7 @@ export interface BilledPart extends PricedPart {
   terms: { markupPercent: number } | null;
 }
 
-/** All that the call is made of: its answer's own usage is the first. */
+/** The answer's own usage first, then the parts of the call. */
 export function allParts(
   report: CallPart & { parts?: readonly PricedPart[] | undefined },
   price: ResolvedPrice,
@@ -56,7 +57,7 @@ export function costOfPart({ price, usage }: Pick<PricedPart, 'price' | 'usage'>
 
 type Costed = Pick<BilledPart, 'cost' | 'providerUsed'>;
 
-/** What all of it cost. If that is not known, the first that lacks a price says why. */
+/** The total cost. If it is not known, the first part without a price gives the reason. */
 export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Priced {
   if (!own.cost.known) return own.cost;
   const costs: (Cost & { providerUsed: string | undefined })[] = [];
@@ -64,7 +65,7 @@ export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Pr
     if (!cost.known) return cost;
     costs.push({ ...cost.cost, providerUsed });
   }
-  // One multiplier is told of the whole: where only some of it are halved, each is told as it was billed.
+  // The whole has one multiplier: if only some parts are halved, each is shown as it was billed.
   const all = [own.cost.cost, ...costs];
   const isMixed = all.some(isHalved) && all.some((cost) => cost.standardNanoUsd > 0n && !isHalved(cost));
   const told = <Of extends Cost>(cost: Of) => (isMixed ? { ...cost, ...asBilled(cost) } : cost);
@@ -73,7 +74,7 @@ export function costOfParts([own, ...parts]: readonly [Costed, ...Costed[]]): Pr
 
 const isHalved = ({ totalNanoUsd, standardNanoUsd }: Cost) => totalNanoUsd !== standardNanoUsd;
 
-/** As `costOfParts`, of parts by their prices alone. */
+/** Like `costOfParts`, for parts with only their prices. */
 export function costOfAll([own, ...others]: readonly [Priceable, ...Priceable[]], mode: PricingMode): Priced {
   const costed = (part: Priceable) => ({ providerUsed: part.providerUsed, cost: costOfPart(part, mode) });
   return costOfParts([costed(own), ...others.map(costed)]);
@@ -96,8 +97,8 @@ function withPart(whole: Cost, part: Cost & { providerUsed: string | undefined }
 }
 
 /**
- * The charge for the parts that credit pays for; `null` if it pays for none. A part with something that has no rate is
- * charged by the call's hold, and the others exactly. The amount is not known only if nothing of it is.
+ * The charge for the parts that credit pays for; `null` if it pays for none. A part with a use that has no rate is
+ * charged by the call's hold, and the others exactly. The amount is unknown only if no part of it is known.
  */
 export function chargeForParts(
   parts: readonly BilledPart[],
@@ -123,7 +124,7 @@ export function chargeForParts(
 }
 
 /**
- * Where the figures of the whole come from: if the answer's own are reported, and those of another part are not, they are
+ * The source of the total's figures: if the answer's own are reported and those of another part are not, they are
  * partial.
  */
 export function sourceOfParts([own, ...others]: readonly [CallPart, ...CallPart[]]): ProvisionalSource | undefined {

@@ -1,8 +1,8 @@
 /**
- * CallReport: what the end of a call reports. It travels unchanged from the route through the command to the domain.
+ * CallReport: the report of a call's end. It travels unchanged from the route through the command to the domain.
  *
- * A field that decides nothing is one of its facts (`call-facts.ts`), which travel as one value. Wherever a report is made or
- * taken apart, the compiler checks that no other field is forgotten.
+ * A field that decides nothing is one of its facts (`call-facts.ts`), which travel as one value. When code makes a
+ * report or takes it apart, the compiler checks that no other field is forgotten.
  */
 import { type Facts, type ReadFacts, readFacts } from './call-facts.ts';
 import type { PricedPart } from './call-parts.ts';
@@ -19,28 +19,28 @@ export interface CallError {
 export interface VendorReportedCost {
   /** Decimal nano-USD. */
   nanoUsd: string;
-  /** The organization wants it for the cost, in place of what the catalog's price gives. */
+  /** The organization uses it as the cost, instead of the cost by the catalog's price. */
   isUsed: boolean;
 }
 
 export interface CallReport extends Facts {
-  /** Of the answer itself. */
+  /** The usage of the answer itself. */
   usage: Usage;
-  /** What ran beside the model that answered. */
+  /** The models that ran besides the one that answered. */
   parts?: readonly PricedPart[] | undefined;
-  /** Absent where the usage is reported. */
+  /** Absent if the usage is reported. */
   usageSource?: ProvisionalSource | undefined;
-  /** Figures that the vendor reported in a form that makes no sense, which are counted at the call's bound. */
+  /** Figures that the vendor reported in a form that makes no sense; they are counted at the call's bound. */
   unclear?: readonly string[] | undefined;
-  /** What decided the output of provisional usage. Absent where the usage is reported. */
+  /** The basis of the output tokens of provisional usage. Absent if the usage is reported. */
   outputBasis?: OutputBasis | undefined;
-  /** Output tokens a second of one answer, of a model of the catalog, as the service measured it. */
+  /** Output tokens a second of one answer, measured by the service, for a model of the catalog. */
   outputRate?: number | undefined;
-  /** The fields that the vendor got otherwise than asked: `service_tier=default`. */
+  /** The fields that the vendor got with another value than the caller asked for: `service_tier=default`. */
   changed?: readonly string[] | undefined;
-  /** What the vendor itself says that the call cost. */
+  /** The cost of the call that the vendor itself reports. */
   vendorReported?: VendorReportedCost | undefined;
-  /** What the caller asserts of the model's tier. */
+  /** The caller's own assertion of the model's tier. */
   isPremium?: boolean | undefined;
   error?: CallError | undefined;
   stripeCustomerId?: string | undefined;
@@ -49,7 +49,7 @@ export interface CallReport extends Facts {
   pricingMode?: PricingMode | undefined;
 }
 
-/** What was asked of the vendor, and what it said of usage and cost, as answers show it. */
+/** The request to the vendor, and the vendor's report of usage and cost, in the form of the answers. */
 export function presentReported(reported: ReadFacts & Pick<CallReport, 'changed' | 'unclear' | 'vendorReported'>) {
   const { changed = [], unclear = [], vendorReported } = reported;
   return {
@@ -63,5 +63,5 @@ export function presentReported(reported: ReadFacts & Pick<CallReport, 'changed'
 /** The fields of a report that the call's outcome has too; the others only decide how the call is billed. */
 export type RecordedField = Exclude<keyof CallReport, 'promptCompression'>;
 
-/** What remains of an object after all of its members were taken: `rest satisfies Nothing`. */
+/** The remainder of an object after all of its members were taken: `rest satisfies Nothing`. */
 export type Nothing = Record<string, never>;

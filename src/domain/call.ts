@@ -1,10 +1,10 @@
 /**
  * A metered call, and its end.
  *
- * Begin (begin-call.ts) decides what is allowed and reserves allowance. End records and prices the usage and turns the
- * reservation into consumption. A call that is not ended before its deadline times out and releases its reservation; a
- * late end is still recorded, because the vendor was paid. A call is plain JSON; money in it is a decimal string of
- * nano-USD.
+ * Begin (begin-call.ts) decides about the request and reserves allowance. End records and prices the usage and turns
+ * the reservation into consumption. A call that is not ended before its deadline times out and releases its
+ * reservation; a late end is still recorded, because the vendor was paid. A call is plain JSON; money in it is a
+ * decimal string of nano-USD.
  */
 
 import { DAY_MS } from '../platform/time.ts';
@@ -61,8 +61,8 @@ import { sumUsage } from './usage-sum.ts';
 import { addUnsettled, release } from './wallet.ts';
 
 /**
- * How long a customer's object keeps a finished call. Until then its end may still be reported, where it timed out, and
- * its savings.
+ * How long a customer's object keeps a finished call. Until then the call accepts a report of its savings and, if it
+ * timed out, of its end.
  */
 export const CALL_RETENTION_MS = 7 * DAY_MS;
 
@@ -73,21 +73,21 @@ export interface BeginRequest extends Labels {
   requested: Requested;
   holdUsd?: number | undefined;
   pricingMode: PricingMode;
-  /** The tiers of the models that will run, where they are known: the call is admitted only for one of these. */
+  /** The tiers of the models that will run, if they are known: the call is admitted only for one of these. */
   runsOn?: Tier[] | undefined;
-  /** The capabilities that the vendor's request uses: the call is admitted only where all of them are allowed. */
+  /** The capabilities that the vendor's request uses: the call is admitted only if all of them are allowed. */
   needs?: Capability[] | undefined;
   /** The request for which the service makes the call itself: no other request may make it. */
   openedBy?: string | undefined;
 }
 
-/** What a call cost, or why that is not known. */
+/** The cost of a call, or why it is not known. */
 export type CallPrice =
   | {
       status: 'FINAL';
       costNanoUsd: string;
       breakdown: CostBreakdown;
-      /** By a catalog that stood in for the published one: the call may be repriced. */
+      /** Priced by a catalog that stood in for the published one: the call may be repriced. */
       standsIn?: true;
     }
   | { status: 'UNAVAILABLE'; reason: PricingUnavailableReason };
@@ -104,32 +104,32 @@ export interface CallOutcome
   extends RecordedFacts,
     Record<Exclude<RecordedField, keyof RecordedFacts | 'changed' | 'unclear'>, unknown> {
   endedAtMs: number;
-  /** Of all parts together. */
+  /** The usage of all parts together. */
   usage: Usage;
-  /** All that the call is made of, its answer's own usage first; absent if that is all. */
+  /** The answer's own usage first, then all other parts of the call; absent if the call has no other part. */
   parts: readonly RecordedPart[] | undefined;
-  /** Absent where the usage is reported. */
+  /** Absent if the usage is reported. */
   usageSource: ProvisionalSource | undefined;
-  /** What decided the output of provisional usage. Absent in outcomes of before this was kept, and of unread lines. */
+  /** The basis of the output tokens of provisional usage. Absent in older outcomes, and for unread lines. */
   outputBasis: OutputBasis | undefined;
-  /** The mode that applied: of the end where it names one, else of begin. */
+  /** The mode that applied: the end's if it names one, otherwise the begin's. */
   pricingMode: PricingMode;
   tier: Tier;
-  /** 1 where the call counts against the call meter, else 0. */
+  /** 1 if the call counts against the call meter, otherwise 0. */
   calls: number;
-  /** What the call consumed of each meter. */
+  /** The call's consumption on each meter. */
   consumed: Quantities;
-  /** What the customer's USD balance pays; `null` where the allowance pays. */
+  /** The amount that the customer's USD balance pays; `null` if the allowance pays. */
   charge: Charge | null;
   error: CallError | null;
   price: CallPrice;
   stripeCustomerId: string | null;
   outputRate: number | undefined;
-  /** The fields that were sent in another form than the caller's: `service_tier=default`. */
+  /** The fields that were sent with another value than the caller's: `service_tier=default`. */
   changed?: readonly string[] | undefined;
-  /** Figures of the usage that stand at the call's bound, because what the vendor reported of them makes no sense. */
+  /** Figures of the usage that stand at the call's bound, because the vendor's report of them makes no sense. */
   unclear?: readonly string[] | undefined;
-  /** What the caller asserted of the model's tier. */
+  /** The caller's own assertion of the model's tier. */
   isPremium: boolean | undefined;
   vendorReported: VendorReportedCost | undefined;
   /** The usage period that the call counts in. Absent in old outcomes. */
@@ -139,16 +139,16 @@ export interface CallOutcome
 /** How a finished call was corrected. */
 export interface CallCorrection extends Correction {
   kind: CorrectionKind;
-  /** What the call said before; `null` where it had timed out. */
+  /** The earlier outcome of the call; `null` if it had timed out. */
   previous: CallOutcome | null;
-  /** What the allowance got back, and what it gave instead. */
+  /** The amounts that the allowance got back, less those that it gave instead. */
   returned: Quantities;
   taken: Quantities;
-  /** What the balance pays more, or below zero what it gets back; `null` where that is nothing. */
+  /** The additional amount that the balance pays, or, below zero, gets back; `null` if that is nothing. */
   charge: Charge | null;
-  /** Of an amendment: what was asked for, so that it is made once. */
+  /** For an amendment: the fingerprint of the request, so that it is made once. */
   fingerprint?: string;
-  /** Of a price that was made up for: the job that did it. */
+  /** For a price that was added later: the job that added it. */
   jobId?: string;
 }
 
@@ -164,38 +164,38 @@ export interface Call extends BeginRequest {
   suggestedTier: SuggestedTier;
   /** Reserved on each meter until the call ends or times out. */
   reserved: Quantities;
-  /** Present where credit pays for a tier that the call may run on. */
+  /** Present if credit pays for a tier that the call may run on. */
   credit?: CreditTerms;
   /** Present while the call is open, if its allowances bound it. */
   allowance?: AllowanceBound | undefined;
-  /** While the service makes the call: what is recorded where it never learns what the vendor did. */
+  /** While the service makes the call: the record to make if the vendor's result never becomes known. */
   ifLost?: LostCall | undefined;
-  /** While it is open: the tokens of its prompts that were known when it began, one for each model that may run. */
+  /** While it is open: the tokens of its prompts that were known at its begin, one for each model that may run. */
   promptTokens?: (number | null)[] | undefined;
-  /** Why the call was denied. Absent in denied calls of before this was kept. */
+  /** Why the call was denied. Absent in older denied calls. */
   denial?: RecordedDenial;
   /** When the call ended, timed out or was denied; `null` while it is in progress. */
   finishedAtMs: number | null;
   outcome: CallOutcome | null;
-  /** Savings of a compressed prompt: the latest report, which may come before, with or after the end. */
+  /** The savings of a compressed prompt, from the latest report, which may come before, with or after the end. */
   compression?: StoredCompression;
   /** The corrections of the call, the oldest first. */
   corrections?: CallCorrection[];
-  /** Since when the call counts no longer, where it was a mistake. */
+  /** The time since which the call no longer counts, if it was a mistake. */
   reversedAtMs?: number;
   /**
-   * What the billing provider has accepted of the call. `null` if the balance alone settled its first charge, and so
-   * settles its corrections; absent until one is settled, and in calls of before this was kept.
+   * The amount of the call that the billing provider has accepted. `null` if the balance alone settled its first
+   * charge, and so settles its corrections; absent until a charge is settled, and in older calls.
    */
   billed?: Billed | null;
-  /** A denied call, or one that failed and was free, that D1 has only as part of an hourly count. */
+  /** A denied call, or a failed and free one, that D1 has only in an hourly count. */
   countedAlone?: true;
-  /** While it is open: D1 learns of it when it ends, because many of the customer's calls failed in this hour. */
+  /** While it is open: D1 gets it only at its end, because many of the customer's calls failed in this hour. */
   untold?: true | undefined;
   revision: number;
 }
 
-/** Whether a call that has ended failed, and neither used nor took anything. */
+/** Whether an ended call failed, and neither used nor took anything. */
 export function hasFailedFree({ outcome }: Pick<Call, 'outcome'>): boolean {
   if (!outcome?.error || outcome.charge !== null || outcome.calls > 0) return false;
   return Object.values(outcome.usage).every((figure) => figure === 0) && !outcome.usageSource && !outcome.parts;
@@ -205,20 +205,20 @@ export function hasFailedFree({ outcome }: Pick<Call, 'outcome'>): boolean {
 export interface CreditTerms extends HeldTerms {
   tiers: Tier[];
   markupPercent: number;
-  /** Output tokens of all answers together, at most; absent where the models are not known. */
+  /** The most output tokens of all answers together; absent if the models are not known. */
   outputTokens?: number;
-  /** Present where more is held as the call goes on. */
+  /** Present if more is held while the call goes on. */
   steps?: Steps;
   /**
-   * Decimal nano-USD that were held when the call ended with a higher charge: the vendor exceeded its own bound, or what
-   * was expected was held.
+   * Decimal nano-USD that were held when the call ended with a higher charge: the vendor exceeded its own bound, or the
+   * hold was an expected amount.
    */
   exceededNanoUsd?: string;
 }
 
-/** A call that the service makes, of whose vendor nothing may be heard again. */
+/** A call that the service makes and whose vendor may never answer. */
 export interface LostCall extends IfLost {
-  /** Of all answers together. */
+  /** The output tokens of all answers together. */
   outputTokensMax: number;
 }
 
@@ -227,7 +227,7 @@ export function endCall(
   call: Call,
   report: CallReport,
   resolved: ResolvedPrice,
-  /** The id of the charge, used where credit pays for the call. */
+  /** The id of the charge, used if credit pays for the call. */
   chargeId: string,
   nowMs: number,
 ): { account: Account; call: Call } {
@@ -244,16 +244,16 @@ export function endCall(
   };
 }
 
-/** What the balance pays for the call. A charge without a known price takes nothing of it. */
+/** The amount that the balance pays for the call. A charge without a known price takes nothing from it. */
 export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge' | 'parts'> | null): OnBalance {
   if (!outcome?.charge) return { calls: 0, nanoUsd: '0' };
   const { calls, charge, parts } = outcome;
-  // The call counts where its answer does.
+  // The call itself counts with its answer.
   const isAnswerPaid = parts?.[0]?.onCredit ?? true;
   return { calls: isAnswerPaid ? calls : 0, nanoUsd: charge.amountNanoUsd ?? '0' };
 }
 
-/** What the call came to by the report, in an account in which it holds and counts nothing. */
+/** The outcome of the call by the report, in an account that holds and counts nothing for it. */
 export function outcomeOf(
   account: Account,
   call: Call,
@@ -312,8 +312,8 @@ export function isOnCredit({ credit, suggestedTier }: Call, report: CallReport, 
 }
 
 /**
- * How credit pays for the tier that the call ran on; `null` where it does not. Credit also pays for a tier that the
- * call was not allowed to use, where that tier's allowance is used up and the plan is pay-as-you-go.
+ * How credit pays for the tier that the call ran on; `null` if it does not. Credit also pays for a tier that the call
+ * was not allowed to use, if that tier's allowance is used up and the plan is pay-as-you-go.
  */
 export function creditTerms(account: Account, call: Call, tier: Tier): { markupPercent: number } | null {
   if (call.credit?.tiers.includes(tier)) return call.credit;
@@ -338,13 +338,13 @@ export function recordCompression(
   return { account: { ...account, revision }, call: { ...call, compression, revision }, compression };
 }
 
-/** The count of a session that exceeds the call's input tokens, as far as they are known; `null` where none does. */
+/** The count of a session that exceeds the call's input tokens, as far as they are known; `null` if none does. */
 export function excessiveOfSession(call: Call, counts: CompressionCounts): ExcessiveCount | null {
   // A denied call never has input.
   return excessiveCount(counts, call.outcome?.usage.inputTokens ?? (canEnd(call) ? null : 0));
 }
 
-/** The savings that the end reports, else those recorded before, priced with the call's rate. */
+/** The savings that the end reports, or those recorded before, priced with the call's rate. */
 function compressionAtEnd(
   call: Call,
   report: CallReport,
@@ -375,7 +375,7 @@ export function timeOutCall(account: Account, call: Call): { account: Account; c
   return giveUp(account, call, 'TIMEOUT', call.deadlineAtMs);
 }
 
-/** Where the recorded usage comes from; `null` where none is recorded. */
+/** The source of the recorded usage; `null` if none is recorded. */
 export function usageSourceOf({ outcome }: Call): UsageSource | null {
   return outcome && (outcome.usageSource ?? 'reported');
 }
@@ -399,17 +399,17 @@ function giveUp(
   };
 }
 
-/** The account without what the call holds of its allowances and balance. */
+/** The account without the call's holds on its allowances and balance. */
 function releaseHeld(account: Account, { reserved, credit }: Call): Account {
   const meters = { ...account.meters, reserved: subtractQuantities(account.meters.reserved, reserved) };
   return { ...account, meters, wallet: release(account.wallet, BigInt(credit?.heldNanoUsd ?? 0)) };
 }
 
-/** The call without what it held. A charge above the hold stands with it. */
+/** The call without its holds. A charge above the hold is noted in it. */
 function released(call: Call, charge: Charge | null): Partial<Call> {
   const { credit, status } = call;
   const freed = { reserved: {}, allowance: undefined, ifLost: undefined, promptTokens: undefined };
-  // After its deadline a call holds nothing that could be released or exceeded.
+  // After its deadline, a call has no hold to release or exceed.
   if (!credit || status !== 'IN_PROGRESS') return freed;
   const { steps: _steps, heldNanoUsd, ...terms } = credit;
   const heldForInputNanoUsd = heldForInputOf(call);
@@ -428,8 +428,8 @@ export function canEnd(call: Call): boolean {
 }
 
 /**
- * The tier that the call is billed to: as the caller asserts, else by the model's price, else (without a known price)
- * the tier that was suggested at begin.
+ * The tier that the call is billed to: the caller's assertion, otherwise the tier of the model's price, or (without a
+ * known price) the tier that was suggested at begin.
  */
 function billedTier(
   call: Pick<Call, 'suggestedTier'>,
@@ -441,14 +441,16 @@ function billedTier(
   return call.suggestedTier === 'none' ? DEFAULT_TIER : call.suggestedTier;
 }
 
-/** Whether the call counts against the call meter: not where it failed without usage, or used a capability only. */
+/**
+ * Whether the call counts against the call meter: it does not if it failed without usage, or used only a capability.
+ */
 function countsAsCall(call: Call, { usage, modelUsed, error }: CallReport): boolean {
   const modelRan =
     call.suggestedTier !== 'none' || modelUsed !== undefined || usage.inputTokens > 0 || usage.responseTokens > 0;
   return modelRan && (isUsed(usage) || !error);
 }
 
-/** What the call consumes of each meter. If credit pays for a part, the meters of its tier are not touched. */
+/** The call's consumption on each meter. If credit pays for a part, the meters of its tier are not touched. */
 function consumption(parts: readonly BilledPart[], calls: number): Quantities {
   return parts
     .map(({ usage, tier, terms }, index) => ({
@@ -468,7 +470,7 @@ function normalizeError(error: CallError): CallError {
   return { code: sanitizeErrorMessage(error.code), message: sanitizeErrorMessage(error.message) };
 }
 
-/** What the answer itself cost: by the vendor's own word if the organization wants that, else by the price. */
+/** The cost of the answer itself: the vendor's own figure if the organization wants that, otherwise by the price. */
 function costOfAnswer({ vendorReported, providerUsed, modelUsed }: CallReport, own: PricedPart, mode: PricingMode) {
   if (!vendorReported?.isUsed) return costOfPart(own, mode);
   const card = own.price.available ? own.price.card : { provider: providerUsed ?? '', modelKey: modelUsed ?? '' };

@@ -1,5 +1,6 @@
 /**
- * Case-insensitive search in D1: the lowercase form in which a text is stored, and the forms of which one is a part of it.
+ * Case-insensitive search in D1: the lowercase form in which a text is stored, and the forms in which a search matches
+ * a part of it.
  */
 
 /**
@@ -10,8 +11,8 @@ export function lowerCase(text: string): string {
 }
 
 /**
- * The forms to look for: all letters lowered, and ASCII letters lowered only, because SQLite's own lower() knows ASCII
- * only.
+ * The forms to search for: all letters lowered, and only ASCII letters lowered, because SQLite's own lower() knows only
+ * ASCII.
  */
 export function soughtForms(search: string): string[] {
   return [...new Set([lowerCase(search), search.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())])];

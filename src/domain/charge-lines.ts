@@ -1,8 +1,8 @@
 /**
- * How the charge of a call comes about from its cost: lines that sum to the charge, to the nano-USD.
+ * How the charge of a call follows from its cost: lines that sum to the charge, to the nano-USD.
  *
- * Credit may pay for a part of the call alone, what was held may stand for what has no rate, and batch pricing may halve
- * the cost. The markup is on what is left, rounded once, and so a line of its own.
+ * Credit may pay for only a part of the call, a hold may stand for uses without a rate, and batch pricing may halve the
+ * cost. The markup applies to the remaining cost and is rounded once, so it is a line of its own.
  */
 import type { CallOutcome } from './call.ts';
 import { withMarkup, withoutMarkup } from './charge.ts';
@@ -13,14 +13,14 @@ export const CHARGE_LINES = ['COST', 'BATCH', 'ALLOWANCE', 'HELD', 'MARKUP'] as 
 
 export interface ChargeLine {
   /**
-   * COST: the cost lines, at standard prices. BATCH: what batch pricing takes off. ALLOWANCE: the cost of parts that the
-   * allowance pays. HELD: what was held for what has no rate, in place of its cost. MARKUP: of the plan.
+   * COST: the cost lines, at standard prices. BATCH: the reduction by batch pricing. ALLOWANCE: the cost of parts that
+   * the allowance pays. HELD: the hold for uses without a rate, instead of their cost. MARKUP: the plan's.
    */
   kind: (typeof CHARGE_LINES)[number];
   amountNanoUsd: NanoUsd;
 }
 
-/** Lines of nothing are left out, but for cost and markup; `null` if there is no charge, or its amount is not known. */
+/** Zero lines are left out, except cost and markup; `null` if there is no charge, or its amount is not known. */
 export function chargeLines({ charge, price }: Pick<CallOutcome, 'charge' | 'price'>): ChargeLine[] | null {
   if (charge?.amountNanoUsd == null) return null;
   const { basis, markupPercent } = charge;
@@ -41,7 +41,7 @@ export function chargeLines({ charge, price }: Pick<CallOutcome, 'charge' | 'pri
   ];
   return lines.filter(({ kind, amountNanoUsd }) => kind === 'COST' || kind === 'MARKUP' || amountNanoUsd !== 0n);
 
-  /** The cost that the markup is on. Charges of before it was kept tell it to the nano-USD by which it was rounded. */
+  /** The cost to which the markup applies. Older charges determine it to the nano-USD of their rounding. */
   function paidCost(): NanoUsd {
     if (charge?.costNanoUsd !== undefined) return BigInt(charge.costNanoUsd);
     if (basis) return 0n;

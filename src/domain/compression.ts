@@ -1,7 +1,7 @@
 /**
  * Savings of a compressed prompt, from the token counts that the caller reports.
  *
- * Savings are derived from the two counts and never negative; savings that the caller claims are ignored.
+ * Savings are derived from the two counts and never negative; the caller's own figure of savings is ignored.
  */
 import { divideHalfUp, type NanoUsd } from './money.ts';
 import type { PricingMode } from './pricing.ts';
@@ -17,11 +17,11 @@ export interface CompressionSavings extends CompressionCounts {
   savedTokens: number;
   /** Saved tokens as a share of the original ones, 0 to 1. */
   tokenSavingsRatio: number;
-  /** What the saved tokens would have cost; `null` where the call has no known price. */
+  /** The cost that the saved tokens would have had; `null` if the call has no known price. */
   inputCostAvoidedNanoUsd: NanoUsd | null;
 }
 
-/** The most tokens that a browser's session may report before the end of the call says how long the prompt was. */
+/** The most tokens that a browser's session may report before the end of the call shows the length of the prompt. */
 export const SESSION_TOKENS_MAX = 1_000_000;
 
 /** A count that a session reported too high. */
@@ -33,7 +33,7 @@ export interface ExcessiveCount {
 /**
  * The count of a session that is too high, or `null`. Before the end of the call (`inputTokens` is `null`) neither
  * count may exceed SESSION_TOKENS_MAX. Afterwards the call's input tokens are the bound, for the compressed prompt and
- * for what was saved.
+ * for the savings.
  */
 export function excessiveCount(
   { originalTokens, compressedTokens }: CompressionCounts,
@@ -45,7 +45,7 @@ export function excessiveCount(
   return originalTokens > originalMax ? { field: 'originalTokens', max: originalMax } : null;
 }
 
-/** The counts of a session, cut to the bound of an ended call. */
+/** The counts of a session, limited to the bound of an ended call. */
 export function boundedCounts(counts: CompressionCounts, inputTokens: number): CompressionCounts {
   const compressedTokens = Math.min(counts.compressedTokens, inputTokens);
   return {
@@ -55,7 +55,7 @@ export function boundedCounts(counts: CompressionCounts, inputTokens: number): C
   };
 }
 
-/** The rate at which a call pays for its input, in its mode. */
+/** The rate of a call's input, in its mode. */
 export interface InputRate {
   nanoUsdPerMillion: NanoUsd;
   mode: PricingMode;
@@ -79,7 +79,7 @@ export function savingsRatio(originalTokens: number, savedTokens: number): numbe
   return originalTokens === 0 ? 0 : savedTokens / originalTokens;
 }
 
-/** Rounded half up, as a cost line is. */
+/** Rounded half up, like a cost line. */
 export function inputCost(tokens: number, { nanoUsdPerMillion, mode }: InputRate): NanoUsd {
   const standardNanoUsd = divideHalfUp(BigInt(tokens) * nanoUsdPerMillion, 1_000_000n);
   return mode === 'batch' ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;

@@ -1,8 +1,8 @@
 /**
- * The correction of a finished call: its outcome is replaced, and what the account paid follows the difference.
+ * The correction of a finished call: its outcome is replaced, and the account pays or gets back the difference.
  *
- * A reversed call has no outcome any more that counts; the one that it had stays in the record. An allowance gets back
- * only what it gave in the present period: what it gave before has lapsed.
+ * A reversed call no longer has an outcome that counts; its earlier outcome stays in the record. An allowance gets back
+ * only amounts of the present period: older ones have lapsed.
  */
 import { type Account, countOnBalance, periodOf } from './account.ts';
 import {
@@ -33,28 +33,28 @@ export interface Corrected {
   correction: CallCorrection;
 }
 
-/** Whether the call is over and can have counted something. */
+/** Whether the call is over and can have counted. */
 export function isCorrectable({ status }: Call): boolean {
   return status === 'COMPLETED' || status === 'FAILED' || status === 'TIMEOUT';
 }
 
-/** What the call counts; `null` where that is nothing. */
+/** The outcome that the call counts; `null` if it counts nothing. */
 export function countedOutcome({ outcome, reversedAtMs }: Pick<Call, 'outcome' | 'reversedAtMs'>): CallOutcome | null {
   return reversedAtMs === undefined ? outcome : null;
 }
 
-/** Whether the vendor's figures can still replace what was recorded without them. */
+/** Whether the vendor's figures can still replace an estimate. */
 export function lacksFigures(call: Call): boolean {
   const { usageSource, price } = countedOutcome(call) ?? {};
   return usageSource !== undefined || (price?.status === 'UNAVAILABLE' && price.reason === 'USAGE_NOT_REPORTED');
 }
 
-/** How many outcomes the call has had: an amendment is of the one that it was made from. */
+/** The number of outcomes that the call has had: an amendment applies to the outcome that it was made from. */
 export function countOutcomes({ outcome, corrections = [] }: Call): number {
   return (outcome ? 1 : 0) + corrections.length;
 }
 
-/** What an amendment reports instead. */
+/** The report that an amendment puts in place. */
 export interface Amendment {
   report: CallReport;
   price: ResolvedPrice;
@@ -62,8 +62,8 @@ export interface Amendment {
 }
 
 /**
- * Replaces what the end of the call reported; the call stays in the period in which it ended. Of the same tier, what had
- * paid for it pays again: the allowance, or credit at its markup. `null` where the call has no outcome that counts.
+ * Replaces the report of the call's end; the call stays in the period in which it ended. If the tier is the same, its
+ * earlier payer pays again: the allowance, or credit at its markup. `null` if the call has no outcome that counts.
  */
 export function amendCall(
   account: Account,
@@ -76,8 +76,8 @@ export function amendCall(
 }
 
 /**
- * Records the end of a call that timed out, as an amendment: the application did not report it while `call_end` took it. It
- * counts from now on, as a late end does.
+ * Records the end of a call that timed out, as an amendment: the application did not report it while `call_end` still
+ * accepted it. It counts from now on, as a late end does.
  */
 export function endByAmendment(
   account: Account,
@@ -101,8 +101,9 @@ export function endByAmendment(
 }
 
 /**
- * Gives a call the price that it lacked at its end. The price sets its tier and its charge, which failed without a price, was
- * made from the hold, or by the price of another catalog. `null` if the call has a price, has no usage, or uses something that still has no rate.
+ * Gives a call the price that it lacked at its end. The price sets its tier and its charge: that charge failed without
+ * a price, came from the hold, or used the price of another catalog. `null` if the call has a price, has no usage, or
+ * has a use that still has no rate.
  */
 export function repriceCall(
   account: Account,
@@ -120,13 +121,13 @@ export function repriceCall(
 /** Prices for a call that lacks one. */
 export interface NewPrices {
   price: ResolvedPrice;
-  /** Of the parts beside the answer itself, in the order in which the call has them. */
+  /** Prices of the parts besides the answer itself, in the order of the call. */
   parts?: readonly PartPrice[] | undefined;
 }
 
 export interface PartPrice extends Pick<PricedPart, 'modelUsed' | 'price'> {}
 
-/** What the prices add to the cost of an outcome that lacks one; `null` if something still has no rate. */
+/** The amount that the prices add to the cost of an outcome that lacks one; `null` if a use still has no rate. */
 export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices): NanoUsd | null {
   const { price: before, pricingMode } = outcome;
   const others = otherParts(outcome);
@@ -136,7 +137,7 @@ export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices
   const own = { price, usage: usageOfAnswer(outcome) };
   const all = [own, ...pricedParts(outcome, parts)] as const;
   const priced = costOfAll(all, pricingMode);
-  // The published catalog is still away.
+  // The published catalog is still unavailable.
   if (!priced.known || priced.cost.standsIn) return null;
   const isUnlisted = all.some(
     ({ price: of, usage }) =>
@@ -146,12 +147,12 @@ export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices
   return priced.cost.totalNanoUsd - costKnown(before);
 }
 
-/** What the answer itself used. */
+/** The usage of the answer itself. */
 export function usageOfAnswer({ usage, parts }: CallOutcome): Usage {
   return parts?.[0]?.usage ?? usage;
 }
 
-/** What the call is made of beside the answer itself. */
+/** The parts of the call besides the answer itself. */
 export function otherParts({ parts = [] }: CallOutcome): CallPart[] {
   return parts.slice(1).map(({ tier: _tier, onCredit: _onCredit, ...part }) => part);
 }
@@ -167,10 +168,7 @@ function costKnown(price: CallPrice): NanoUsd {
   return price.status === 'FINAL' ? BigInt(price.costNanoUsd) : 0n;
 }
 
-/**
- * Replaces usage that was only estimated by the figures that came at last. `null` where the call has no outcome that
- * counts.
- */
+/** Replaces estimated usage by the figures that arrived later. `null` if the call has no outcome that counts. */
 export function replaceEstimate(
   account: Account,
   call: Call,
@@ -182,7 +180,10 @@ export function replaceEstimate(
   return replaceReport(account, call, ending, { ...why, kind: 'AMENDED' }, ids);
 }
 
-/** What the job's price added to the cost of the call, whatever was corrected since; `null` if the job gave it no price. */
+/**
+ * The amount that the job's price added to the cost of the call, whatever was corrected since; `null` if the job gave
+ * it no price.
+ */
 export function repricedCost({ corrections = [], outcome }: Call, jobId: string): NanoUsd | null {
   const at = corrections.findIndex((correction) => correction.jobId === jobId);
   if (at === -1) return null;
@@ -194,15 +195,15 @@ export function repricedCost({ corrections = [], outcome }: Call, jobId: string)
 }
 
 /**
- * Whether a price is all that the outcome lacks: for its cost, for a use that its hold is charged for, or for one that another
- * catalog stood in for. Without usage there is nothing to price.
+ * Whether the outcome lacks only a price: for its cost, for a use that its hold is charged for, or because another
+ * catalog stood in. Without usage there is nothing to price.
  */
 export function lacksPrice({ price, charge }: CallOutcome): boolean {
   if (price.status === 'FINAL') return charge?.basis !== undefined || price.standsIn === true;
   return !price.reason.startsWith('USAGE_');
 }
 
-/** What the end of the call reported, with these prices of its parts. */
+/** The report of the call's end, with these prices of its parts. */
 export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartPrice[]): CallReport {
   const { error, stripeCustomerId, pricingMode, isPremium } = outcome;
   const { outputBasis, outputRate, changed, unclear, vendorReported, parts: [own] = [] } = outcome;
@@ -215,7 +216,7 @@ export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartP
     parts: parts.length > 0 ? parts : undefined,
     ...{ usage, usageSource, unclear, outputBasis, outputRate },
     ...{ pricingMode, isPremium, changed, vendorReported },
-    // What was recorded of it stands with the call.
+    // Its record is stored with the call.
     promptCompression: undefined,
   } satisfies Record<keyof CallReport, unknown>;
 }
@@ -245,7 +246,7 @@ function replaceReport(
   const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
   const { period } = before;
   const stripeCustomerId = report.stripeCustomerId ?? before.stripeCustomerId;
-  // What the vendor was sent stays as it is, whatever is reported anew.
+  // The request to the vendor stays the same, whatever is reported anew.
   const changed = report.changed ?? before.changed;
   const after = { ...reported.outcome, ...(period !== undefined && { period }), stripeCustomerId, changed };
   const { account: settled, charge, returned, taken } = replaceOutcome(account, before, after, ids.differenceId);
@@ -264,20 +265,20 @@ function replaceReport(
   };
 }
 
-/** Whether credit paid for what ran on the tier; `undefined` if nothing did. */
+/** Whether credit paid for the usage of the tier; `undefined` if nothing ran on it. */
 function paidOnCredit({ parts, tier: own, charge }: CallOutcome, tier: Tier): boolean | undefined {
   if (parts) return parts.find((part) => part.tier === tier)?.onCredit;
   return tier === own ? charge !== null : undefined;
 }
 
-/** The charge of an amended call settles with the difference; where there is none, it is settled as it was. */
+/** The charge of an amended call settles with the difference; if there is none, the earlier settlement stays. */
 function settlingWith(after: Charge | null, before: Charge | null, difference: Charge | null): Charge | null {
   if (after?.status !== 'PENDING') return after;
   if (difference) return { ...after, chargeId: difference.chargeId };
   return before && { ...before, basis: after.basis, costNanoUsd: after.costNanoUsd };
 }
 
-/** Takes the call back. */
+/** Reverses the call. */
 export function reverseCall(account: Account, call: Call, why: Correction, chargeId: string): Corrected {
   const before = countedOutcome(call);
   const { account: settled, charge, returned, taken } = replaceOutcome(account, before, null, chargeId);
@@ -291,7 +292,7 @@ export function reverseCall(account: Account, call: Call, why: Correction, charg
   };
 }
 
-/** The account after one outcome of a call counts instead of another; `null` counts nothing. */
+/** The account after one outcome of a call counts instead of another; `null` means that nothing counts. */
 function replaceOutcome(
   account: Account,
   before: CallOutcome | null,
@@ -313,7 +314,7 @@ function replaceOutcome(
   return { account: isCurrent ? countOnBalance(corrected, paid, paidBefore) : corrected, charge, returned, taken };
 }
 
-/** Whether the call counts in the present usage period; of old outcomes their time tells it. */
+/** Whether the call counts in the present usage period; for older outcomes, their time decides. */
 export function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
   return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodOf(account);
 }

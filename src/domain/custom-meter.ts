@@ -1,8 +1,8 @@
 /**
- * Increments of the custom meters: what funds each unit, and what overage costs.
+ * Increments of the custom meters: the source that funds each unit, and the cost of overage.
  *
- * Units come from the included allowance first, then from purchased credits of the slot, then they are overage on the
- * USD balance, where the meter's funding allows it. The rest is recorded as unfunded. Overage is priced at once: tiers
+ * Units come first from the included allowance, then from purchased credits of the slot; then they are overage on the
+ * USD balance, if the meter's funding allows it. The rest is recorded as unfunded. Overage is priced at once: tiers
  * count the overage units of the period, and the running total of a tier is rounded, so that many small increments cost
  * exactly as much as one large one.
  */
@@ -37,7 +37,7 @@ export interface OverageComponent {
   priceQuantity: string;
 }
 
-/** What funds the units of an increment. They sum to its amount; on an unlimited meter all are zero. */
+/** The sources of an increment's units. They sum to its amount; on an unlimited meter all are zero. */
 export interface Funding {
   included: number;
   credits: number;
@@ -53,27 +53,30 @@ export interface MeterEvent extends IncrementRequest {
   unlimited: boolean;
   funding: Funding;
   components: OverageComponent[];
-  /** All units of the period, however funded, as decimal strings. */
+  /** All units of the period, whoever pays for them, as decimal strings. */
   periodUsageBefore: string;
   periodUsageAfter: string;
   charge: Charge | null;
-  /** The usage period that the event counts in, and the meter's totals of that period with it. Absent in old events. */
+  /**
+   * The usage period in which the event counts, and the meter's totals of that period including it. Absent in older
+   * events.
+   */
   period?: number;
   totalsAfter?: SlotUsage;
-  /** The billing provider's customer for the charge. Absent without one, and in events of before this was kept. */
+  /** The billing provider's customer for the charge. Absent if there is none, and in older events. */
   stripeCustomerId?: string;
-  /** As with calls. */
+  /** The same as for calls. */
   billed?: Billed | null;
-  /** Present where the event was a mistake, and counts no longer. */
+  /** Present if the event was a mistake, and no longer counts. */
   reversal?: MeterReversal;
   revision: number;
 }
 
 /** How an event was reversed. */
 export interface MeterReversal extends Correction {
-  /** What was given back, by what had paid. */
+  /** The returned units, by their earlier source. */
   returned: Funding;
-  /** What the balance gets back, as a charge below zero; `null` where that is nothing. */
+  /** The amount that the balance gets back, as a charge below zero; `null` if that is nothing. */
   charge: Charge | null;
 }
 
@@ -83,7 +86,7 @@ export interface Incremented {
   meter: CustomMeter;
 }
 
-/** Records an increment; `null` where the plan does not enable the slot. */
+/** Records an increment; `null` if the plan does not enable the slot. */
 export function incrementMeter(
   account: Account,
   request: IncrementRequest,
@@ -156,7 +159,10 @@ function sum(total: string | undefined, amount: number | bigint): string {
   return (BigInt(total ?? 0) + BigInt(amount)).toString();
 }
 
-/** Included units first, then credits of the slot, then overage while the USD balance is above zero; else unfunded. */
+/**
+ * Included units first, then credits of the slot, then overage while the USD balance is above zero; the rest is
+ * unfunded.
+ */
 function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: number): Funding {
   const { plan } = account.subscription.plan;
   const { remaining } = summarize(plan, account.meters, SLOT_METERS[slot]);
@@ -167,7 +173,7 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
   return { included, credits, overage: onBalance ? left : 0, unfunded: onBalance ? 0 : left };
 }
 
-/** Purchased units that the meter may take. */
+/** The purchased units that the meter may take. */
 export function purchasedUnits(account: Account, meter: CustomMeter, slot: MeterSlot): bigint {
   return meter.funding.credits ? balanceOf(account.wallet, slot) : 0n;
 }

@@ -1,6 +1,6 @@
 /**
- * The sums of a call that credit does not pay for: what it needs, what there is, what is held, and how many output tokens
- * would pass.
+ * The amounts of a call that credit does not pay for: the needed, available and held amounts, and the number of output
+ * tokens that would pass.
  */
 import type { CallBound } from './bound.ts';
 import { LEAST_ANSWER_TOKENS, LEAST_THINKING_TOKENS, outputTokensOnCredit } from './hold.ts';
@@ -8,14 +8,17 @@ import type { NanoUsd } from './money.ts';
 import type { Plan } from './plan.ts';
 import { availableUsd, type Wallet } from './wallet.ts';
 
-/** In decimal nano-USD, of the moment of the denial. Plain JSON. */
+/** In decimal nano-USD, at the moment of the denial. Plain JSON. */
 export interface MoneySums {
-  /** What has to be available. */
+  /** The amount that has to be available. */
   neededNanoUsd: string;
   availableNanoUsd: string;
-  /** By open calls and batches. */
+  /** The amount that open calls and batches hold. */
   heldNanoUsd: string;
-  /** The output tokens of an answer with which the call would pass; `null` if none would, or nothing tells. */
+  /**
+   * The output tokens of an answer with which the call would pass; `null` if it would pass with none, or that is
+   * unknown.
+   */
   maxTokensThatPass: number | null;
 }
 
@@ -35,14 +38,14 @@ export function moneySums(
   };
 }
 
-/** The call with its own bounds does not pass, and with fewer tokens it does not need more. */
+/** The call does not pass with its own bounds, and needs no more with fewer tokens. */
 function mostTokens(
   bounds: readonly CallBound[],
   plan: Plan,
   passes: (bounds: readonly CallBound[]) => boolean,
 ): number | null {
   const lowered = (tokens: number) => bounds.map((bound) => withTokens(bound, tokens));
-  // A model without a price tells nothing.
+  // A model without a price gives no figure.
   const priced = bounds.filter(({ cost }) => cost !== null);
   let [low, high] = [
     Math.max(0, ...priced.map(({ thinks }) => (thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS))),

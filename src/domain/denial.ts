@@ -1,6 +1,6 @@
 /**
- * Why a call is denied: a code, the limit that blocks it with its figures and those that block it too, the capability that is
- * missing, and the sums of money if credit would have paid.
+ * Why a call is denied: a code, the limit that blocks it with its figures, the other limits that block it, the missing
+ * capability, and the amounts of money if credit would have paid.
  */
 import { hasLeft, limitOf, type MeterState, summarize } from './allowances.ts';
 import type { MoneySums } from './denial-sums.ts';
@@ -22,20 +22,20 @@ export type DenialCode = (typeof DENIAL_CODES)[number];
 
 export interface Denial {
   code: DenialCode;
-  /** The meter of which nothing is left. */
+  /** The meter that has nothing left. */
   meter?: MeterName;
 }
 
-/** What is kept of a denial with its call, as it was at that moment. Calls of before the sums were kept have none. */
+/** The stored facts of a denial with its call, at that moment. Older calls have no amounts. */
 export interface RecordedDenial extends Denial {
-  /** The capability that was asked for and is not allowed, where that is the reason. */
+  /** The capability that was requested and is not allowed, if that is the reason. */
   capability?: Capability;
-  /** Of the meter: the plan's limit for a usage period, and what ended and open calls had taken of it. */
+  /** The meter's limit in the plan for a usage period, and the amount that ended and open calls had taken. */
   limit?: number | null;
   used?: number;
   /** Present if credit would have paid. */
   money?: MoneySums;
-  /** What may hold of the meter and the balance. */
+  /** The open calls and batches that may hold the meter and the balance. */
   open?: OpenWork;
   /** When the meter renews; `null` if it does not. */
   resetsAtMs?: number | null;
@@ -43,7 +43,7 @@ export interface RecordedDenial extends Denial {
   also?: BlockingLimit[];
 }
 
-/** A limit that keeps a call from running, of which nothing is left, or too little. */
+/** A limit that blocks a call because nothing, or too little, is left of it. */
 export interface BlockingLimit {
   meter: MeterName;
   limit: number | null;
@@ -55,17 +55,17 @@ export interface BlockingLimit {
 /** Each of a plan's limits blocks once, and one of them is the reason. */
 export const ALSO_MAX = LIMIT_NAMES.length - 1;
 
-/** Calls in progress, and batches that hold something. */
+/** Calls in progress, and batches with a hold. */
 export interface OpenWork {
   calls: number;
   batches: number;
 }
 
-/** What credit says to a call that it would have to pay for. */
+/** Credit's answer about a call that it would have to pay for. */
 export interface CreditSays {
   /** Whether it would pay for the tier if open calls held nothing. */
   wouldPass: (tier: Tier) => boolean;
-  /** The sums of the tier that was wanted, of all that the call would run on. */
+  /** The amounts for the wanted tier, of all tiers that the call would run on. */
   sums?: (wanted: Tier, offered: readonly Tier[]) => MoneySums;
 }
 
@@ -83,15 +83,19 @@ interface CapabilityReason {
 
 type Reason = TierReason | CapabilityReason;
 
-/** What is not allowed, and why. `isClosed`: the plan has nothing of it, whatever was used. */
+/**
+ * The blocked tiers and capabilities, with their reasons. `isClosed`: the plan does not include it at all, whatever was
+ * used.
+ */
 interface Blocked<Of extends Reason> {
   isClosed: boolean;
   reasons: Of[];
 }
 
 /**
- * Of several limits that block alike, the one that renews last is the reason; on a tie that of the highest tier, and calls
- * before tokens. A tier that the plan has nothing of is no reason beside one that is used up; if all are so, the highest is.
+ * If several limits block alike, the one that renews last is the reason; on a tie, that of the highest tier, and calls
+ * before tokens. A tier that the plan does not include is not the reason if another is used up; if none is included,
+ * the highest is the reason.
  */
 export function denialOf(
   account: Limited,
@@ -108,7 +112,7 @@ export function denialOf(
     .filter((capability) => !decision.allowed[capability])
     .map((capability) => blockedCapability(account, capability));
   const tiers = tiersToRun(account, asked, request.runsOn, decision);
-  // A call for a tier needs each of its capabilities; without a tier, one that was asked for is enough.
+  // A call for a tier needs each of its capabilities; without a tier, one requested capability is enough.
   const ofCapabilities = (isForTier ? lacking : withoutClosed(lacking)).flatMap(({ reasons }) => reasons);
   const isTierAllowed = tiers.some((tier) => decision.allowed[tier]);
   const blockedTiers = tiers.filter((tier) => !decision.allowed[tier]).map((tier) => blockedTier(account, tier));
@@ -133,13 +137,13 @@ export function denialByCapability(named: CapabilityReason, reasons: readonly Re
   return { code: 'ALLOWANCE_EXHAUSTED', capability, ...figuresOf(limit), ...others };
 }
 
-/** The limits of the reasons but the named one. */
+/** The limits of the reasons, except the named one. */
 export function othersOf(named: Reason, reasons: readonly Reason[]): Pick<RecordedDenial, 'also'> {
   const also = reasons.flatMap(({ limit }) => (limit === null || limit === named.limit ? [] : [limit]));
   return also.length > 0 ? { also } : {};
 }
 
-/** The tiers that were asked for and, if one of them is used up, those that a plan offers in its place; the highest first. */
+/** The requested tiers and, if one of them is used up, those that a plan offers in its place; the highest first. */
 function tiersToRun(
   { subscription }: Limited,
   asked: Requested,
@@ -158,7 +162,7 @@ function blockedTier(account: Limited, tier: Tier): Blocked<TierReason> {
   const { plan } = account.subscription.plan;
   const [calls, tokens] = [`${tier}Calls`, `${tier}Tokens`] as const;
   const areCallsLeft = hasLeft(plan, account.meters, calls);
-  // If calls are left, the tokens that are left are too few for this one.
+  // If calls are left, the remaining tokens are too few for this one.
   const meters = [
     ...(areCallsLeft ? [] : [calls]),
     ...(areCallsLeft || !hasLeft(plan, account.meters, tokens) ? [tokens] : []),
@@ -176,18 +180,18 @@ export function blockedCapability(account: Limited, capability: Capability): Blo
   return { isClosed: !limit?.limit, reasons: [{ capability, limit }] };
 }
 
-/** Any of these would do. If all are closed, the first is the one that was wanted most. */
+/** Any of these would do. If the plan includes none, the first is the one that was wanted most. */
 function withoutClosed<Of extends Reason>(blocked: readonly Blocked<Of>[]): readonly Blocked<Of>[] {
   const open = blocked.filter(({ isClosed }) => !isClosed);
   return open.length > 0 ? open : blocked.slice(0, 1);
 }
 
-/** Of those that renew, which they do together with the period, the first. */
+/** The first of those that renew; they renew together with the period. */
 export function lastToRenew<Of extends Reason>(reasons: readonly Of[]): Of | undefined {
   return reasons.find(({ limit }) => limit === null || limit.resetsAtMs === null) ?? reasons[0];
 }
 
-/** What is told of the named limit. That it renews, and when, is told with what is open (`withOpenWork`). */
+/** The reported figures of the named limit. Its renewal is reported together with the open work (`withOpenWork`). */
 export function figuresOf({ meter, limit, used }: BlockingLimit): Omit<BlockingLimit, 'resetsAtMs'> {
   return { meter, limit, used };
 }
@@ -197,7 +201,7 @@ export function blockingLimit({ subscription, meters }: Limited, meter: MeterNam
   return { meter, limit, used, resetsAtMs: renewalOf(subscription, meter) };
 }
 
-/** The denial with what is open and when its meter renews, if it has one. */
+/** The denial with the open work and the renewal time of its meter, if it has one. */
 export function withOpenWork<D extends RecordedDenial>(denial: D, period: Period, openWork: () => OpenWork): D {
   const { meter } = denial;
   if (meter === undefined) return denial;
@@ -210,13 +214,13 @@ function renewalOf({ plan, pending, nextReplenishAtMs }: Period, meter: MeterNam
   return renews ? nextReplenishAtMs : null;
 }
 
-/** What of an account decides what blocks its calls. */
+/** The part of an account that decides what blocks its calls. */
 interface Limited {
   subscription: Period & { canceledAtMs: number | null };
   meters: MeterState;
 }
 
-/** Of a subscription: when its usage period ends, and the plan that it has then. */
+/** The end of a subscription's usage period, and its plan from then on. */
 interface Period {
   plan: PlanVersion;
   pending: PlanVersion | null;

@@ -1,10 +1,10 @@
 /**
- * Entitlements: which model tiers and capabilities a customer may use for a call, now.
+ * Entitlements: the model tiers and capabilities that a customer may use for a call now.
  *
- * A tier is allowed while its call meter and its token meter both have something left, or as much as the call needs if that
- * is known, and after that while credit pays for it. Otherwise the plan's policy decides: BLOCK denies an exhausted tier,
- * DOWNGRADE offers the tier below it, NONE only informs. Only what was requested is allowed. Credit pays for model tiers
- * only, not for searches and audio.
+ * A tier is allowed while its call meter and its token meter both have something left, or as much as the call needs if
+ * that is known, and after that while credit pays for it. Otherwise the plan's policy decides: BLOCK denies an
+ * exhausted tier, DOWNGRADE offers the tier below it, NONE only informs. Only what was requested is allowed. Credit
+ * pays for model tiers only, not for searches and audio.
  */
 import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
 import type { MeterName, Quantities } from './meters.ts';
@@ -21,10 +21,10 @@ import { DEFAULT_TIER, TIERS, type Tier } from './tiers.ts';
 
 export type SuggestedTier = Tier | 'none';
 export type Entitlements = Record<Tier | Capability, boolean> & { reasoningLevel: ReasoningLevel };
-/** Those that the contract has. */
+/** The entitlements that the contract has. */
 export type AskedEntitlements = Omit<Entitlements, Exclude<Capability, AskedCapability>>;
 
-/** What a call asks for; a member that is absent or undefined is not asked for. */
+/** The request of a call; an absent or undefined member is not requested. */
 export type Requested = { [Name in keyof Entitlements]?: Entitlements[Name] | undefined };
 
 interface EntitlementHints {
@@ -37,23 +37,23 @@ interface EntitlementHints {
 export interface EntitlementDecision {
   allowed: Entitlements;
   hints: EntitlementHints;
-  /** The call may run: a requested tier is allowed or, where no tier was requested, a requested capability is. */
+  /** The call may run: a requested tier is allowed or, if no tier was requested, a requested capability is. */
   admitted: boolean;
   /** The tiers whose allowance is used up, or has too little left for the call. */
   usedUp: Tier[];
-  /** The allowed ones among them: credit pays. */
+  /** The allowed ones among them: credit pays for these. */
   onCredit: Tier[];
 }
 
-/** What is known of a call besides what it asks for. */
+/** The known needs of a call besides its request. */
 export interface CallNeeds {
   /** Whether the allowance of the tier pays for it. */
   isTierLeft: (tier: Tier) => boolean;
-  /** What it needs of the meters of capabilities, at least. */
+  /** The least that it needs of the meters of capabilities. */
   uses: Quantities;
 }
 
-/** Everything at once: what a reading without a request asks for. */
+/** Everything at once: the request of a reading that has none. */
 export const EVERYTHING: Entitlements = {
   ...flags(TIERS, () => true),
   ...flags(CAPABILITIES, () => true),
@@ -62,7 +62,7 @@ export const EVERYTHING: Entitlements = {
 
 const LEVELS: readonly ReasoningLevel[] = ['NONE', 'LOW', 'MEDIUM', 'HIGH'];
 
-/** The meter that a capability takes from; `null` where it has none. */
+/** The meter that a capability counts on; `null` if it has none. */
 export const CAPABILITY_METERS = {
   audio: 'audioSeconds',
   image: null,
@@ -75,7 +75,7 @@ export function decideEntitlements(
   meters: MeterState,
   requested: Requested,
   canceled: boolean,
-  /** Whether the USD balance can pay for a call of the tier; it does where the plan is pay-as-you-go. */
+  /** Whether the USD balance can pay for a call of the tier, on a pay-as-you-go plan. */
   creditPays: (tier: Tier) => boolean,
   call: CallNeeds = { isTierLeft: (tier) => isTierLeft(plan, meters, tier), uses: {} },
 ): EntitlementDecision {
@@ -88,7 +88,7 @@ export function decideEntitlements(
     hasLeft(plan, meters, meter) && summarize(plan, meters, meter).remaining >= (call.uses[meter] ?? 0);
 
   const tiers = flags(TIERS, () => false);
-  /** The highest tier that was requested, is exhausted, and has a lower one to be replaced by. */
+  /** The highest tier that was requested, is exhausted, and has a lower one to replace it. */
   let replaced: Tier | null = null;
   for (const tier of [...TIERS].reverse()) {
     const isOffered = asked[tier] === true || replaced !== null;
@@ -125,14 +125,14 @@ export function allowedTiers(allowed: Entitlements): Tier[] {
   return TIERS.filter((tier) => allowed[tier]);
 }
 
-/** The request, with the default tier where it names no tier and no capability. */
+/** The request, with the default tier if it names no tier and no capability. */
 export function withDefaultTier(requested: Requested): Requested {
   return [...TIERS, ...CAPABILITIES].some((name) => requested[name])
     ? requested
     : { ...requested, [DEFAULT_TIER]: true };
 }
 
-/** Why a call that needs these capabilities is denied; `null` where all of them are allowed. */
+/** Why a call that needs these capabilities is denied; `null` if all of them are allowed. */
 export function capabilityDenied(needs: readonly Capability[], allowed: Entitlements): string | null {
   const denied = needs.filter((capability) => !allowed[capability]);
   if (denied.length === 0) return null;

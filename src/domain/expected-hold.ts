@@ -1,10 +1,11 @@
 /**
- * What a call on credit is expected to cost, by what this customer's answers of the model came to of their bounds.
+ * The expected cost of a call on credit, from the shares of their bounds that this customer's earlier answers of the
+ * model cost.
  *
- * A plan with `payg.holds: EXPECTED` holds the 95th percentile of these shares in place of more. It never holds more than
- * an exact plan, and refuses nothing that an exact plan admits. The vendor is sent the same bound of the output, and what
- * the call costs is charged in full: so the calls that are open at the same time can overdraw the balance together, by no
- * more than their bounds.
+ * A plan with `payg.holds: EXPECTED` holds the 95th percentile of these shares if an exact plan would hold more. It
+ * never holds more than an exact plan, and refuses nothing that an exact plan admits. The vendor gets the same output
+ * bound, and the cost of the call is charged in full: so calls that are open at the same time can together overdraw the
+ * balance, by at most their bounds.
  */
 
 import type { Charge } from './charge.ts';
@@ -15,30 +16,30 @@ import type { ProvisionalSource } from './usage.ts';
 
 /** Shares are whole millionths of the bound. */
 const WHOLE = 1_000_000n;
-/** The answers of a model that are remembered, the last ones. */
+/** The most answers of a model that are remembered: the last ones. */
 export const SHARES_MAX = 100;
-/** With fewer answers nothing is expected. */
+/** With fewer answers, there is no expected cost. */
 export const SHARES_LEAST = 20;
-/** The models of a customer of which answers are remembered, those that ended last. */
+/** The most models of a customer whose answers are remembered: those that ended last. */
 export const SHARED_MODELS_MAX = 32;
 
-/** What the end of a call tells of later ones. Plain JSON. */
+/** The facts for later calls that the end of a call adds. Plain JSON. */
 export interface Expectation {
   /** The model that was asked first. */
   model: string;
-  /** Decimal nano-USD that the call can cost at most, with the markup. */
+  /** The most decimal nano-USD that the call can cost, with the markup. */
   boundNanoUsd: string;
-  /** What is expected was held, and not what an exact plan holds. */
+  /** The expected amount was held, not the amount of an exact plan. */
   isHeld: boolean;
 }
 
-/** What an ended call is charged. */
+/** The charge of an ended call. */
 interface Charged {
   charge: Charge | null;
   usageSource: ProvisionalSource | undefined;
 }
 
-/** What is expected of a call with this bound, at least a step of its output; `null` if too few answers tell. */
+/** The expected cost of a call with this bound, at least a step of its output; `null` if there are too few answers. */
 export function expectedCharge(shares: readonly number[], { boundNanoUsd, stepNanoUsd }: BoundAndStep): NanoUsd | null {
   const share = shares.length < SHARES_LEAST ? null : percentile95(shares);
   if (share === null) return null;
@@ -46,7 +47,10 @@ export function expectedCharge(shares: readonly number[], { boundNanoUsd, stepNa
   return expected > stepNanoUsd ? expected : stepNanoUsd;
 }
 
-/** What the answer came to of its bound; `null` if it tells nothing: its usage is a guess, or the balance did not pay. */
+/**
+ * The share of its bound that the answer cost; `null` if that is unknown: its usage is a guess, or the balance did not
+ * pay.
+ */
 export function shareOfBound({ boundNanoUsd }: Expectation, { charge, usageSource }: Charged): number | null {
   const bound = BigInt(boundNanoUsd);
   const charged = BigInt(charge?.amountNanoUsd ?? 0);
@@ -55,7 +59,7 @@ export function shareOfBound({ boundNanoUsd }: Expectation, { charge, usageSourc
   return Number(share < WHOLE ? share : WHOLE);
 }
 
-/** The remembered shares with that of one more answer. */
+/** The remembered shares with the share of one more answer. */
 export function withShare(shares: readonly number[], share: number): number[] {
   return [...shares, share].slice(-SHARES_MAX);
 }

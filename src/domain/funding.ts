@@ -1,8 +1,8 @@
 /**
- * What credit can pay for under a plan, what of a plan's funding contradicts itself or has no effect, and the credit of a
- * customer that cannot pay.
+ * The uses that credit can pay for under a plan, the parts of a plan's funding that contradict each other or have no
+ * effect, and a customer's credit that cannot pay.
  *
- * A plan that is saved may not contradict itself; versions from before that rule may, and go on.
+ * A saved plan may not contradict itself; versions from before that rule may, and stay valid.
  */
 import { type Account, isCanceled } from './account.ts';
 import { METER_SLOTS } from './meters.ts';
@@ -10,13 +10,13 @@ import { hasOverage, type Plan, type PlanVersion } from './plan.ts';
 import { TIERS } from './tiers.ts';
 import { availableUsd, type Credit, type CreditUnit } from './wallet.ts';
 
-/** A field of a plan, and what is wrong with it. */
+/** A field of a plan, and its error. */
 export interface BrokenRule {
   path: readonly string[];
   message: string;
 }
 
-/** Funding that could never pay, whatever the customer has. */
+/** Funding that could never pay, whatever credit the customer has. */
 export function contradictionsOf({ payg, customMeters }: Plan): BrokenRule[] {
   return METER_SLOTS.flatMap((slot) => {
     const meter = customMeters[slot];
@@ -73,7 +73,7 @@ export type PlanGap =
   | 'METER_UNLIMITED'
   | 'CREDITS_OFF';
 
-/** In words, after the plan's name or a colon. */
+/** The words that follow the plan's name or a colon. */
 export const NOTHING_TO_PAY = 'no tier has a limit of calls or tokens, and the balance pays for no custom meter';
 
 /** `null` if the plan lets the unit pay for something. */
@@ -99,17 +99,17 @@ export function gapOf(plan: Plan, unit: CreditUnit): PlanGap | null {
 /** Credit that pays for nothing: the customer's, of one unit. */
 export interface UnusableCredit {
   unit: CreditUnit;
-  /** Of USD in nano, without what is held and what is still to be charged. */
+  /** USD in nano, without holds and pending charges. */
   amount: bigint;
-  /** Why; `CANCELED` if the plan would let it pay. */
+  /** The reason; `CANCELED` if the plan would let it pay. */
   gap: PlanGap | 'CANCELED';
-  /** The plan that says so. */
+  /** The plan that gives the reason. */
   version: PlanVersion;
-  /** From when, if the plan that is scheduled is the one; `null` is now. */
+  /** The time from which it applies, if the scheduled plan is the reason; `null` is now. */
   fromMs: number | null;
 }
 
-/** By unit. Credit that a scheduled plan lets pay is not among it, unless it expires before. */
+/** By unit. Credit that a scheduled plan lets pay is not included, unless it expires before. */
 export function unusableCredit(account: Account): UnusableCredit[] {
   const { wallet } = account;
   const units = [...new Set(wallet.credits.map(({ unit }) => unit))];
@@ -127,7 +127,7 @@ export function unusableCredit(account: Account): UnusableCredit[] {
   });
 }
 
-/** Why a credit pays for nothing now and later, or from the scheduled plan on; `null` if it pays. */
+/** Why a credit pays for nothing, now and later or from the scheduled plan on; `null` if it pays. */
 function whyUnusable(
   account: Account,
   { unit, expiresAtMs }: Pick<Credit, 'unit' | 'expiresAtMs'>,

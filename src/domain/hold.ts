@@ -1,82 +1,87 @@
 /**
- * What a call on credit holds of the balance before it runs, and while it runs.
+ * The amount of the balance that a call on credit holds before it runs, and while it runs.
  *
- * A call whose bound is known holds the bound. One whose output shows as it is made holds it in steps; a stream of a model
- * that thinks has as many output tokens for its bound as the balance affords. Any other call holds what the caller says, or
- * else what this customer's calls usually come to. A plan may hold what is expected in place of more (expected-hold.ts).
- * What is held and not spent is free when the call ends.
+ * A call with a known bound holds the bound. A call whose output shows while it is made holds it in steps; for a stream
+ * of a thinking model, the bound is as many output tokens as the balance can afford. Any other call holds the amount
+ * that the caller states, or the usual charge of this customer's calls. A plan may hold the expected cost if that is
+ * less (expected-hold.ts). The unspent part of a hold is free when the call ends.
  */
 import { type CallBound, type CostBound, costAtMost } from './bound.ts';
 import { withMarkup } from './charge.ts';
 import { NANO_PER_USD, type NanoUsd } from './money.ts';
 import type { Plan } from './plan.ts';
 
-/** Output tokens that a call on credit may answer with where the plan does not say. */
+/** The most output tokens of an answer on credit if the plan sets no number. */
 export const OUTPUT_TOKENS_MAX_DEFAULT = 16_384;
 /** Output tokens of a step. */
 export const STEP_TOKENS = 1_024;
-/** The last steps are smaller, down to this. */
+/** The last steps are smaller, down to this size. */
 export const LAST_STEP_TOKENS = 64;
-/** With fewer output tokens an answer is of no use, unless its request asks for fewer. */
+/** With fewer output tokens an answer is useless, unless its request asks for fewer. */
 export const LEAST_ANSWER_TOKENS = 256;
-/** The same if the request asks the model to think: vendors take no smaller budget for it than 1,024, and an answer follows. */
+/**
+ * The same if the request asks the model to think: vendors take no thinking budget below 1,024, and an answer follows.
+ */
 export const LEAST_THINKING_TOKENS = 1_280;
-/** The least that a call holds whose cost nothing tells: one cent. */
+/** The least hold of a call with unknown cost: one cent. */
 const USUAL_CHARGE_MIN: NanoUsd = NANO_PER_USD / 100n;
 
 /** How a call is held in steps. Plain JSON. */
 export interface Steps extends CostBound {
-  /** Output tokens that are held so far. */
+  /** The output tokens that are held so far. */
   heldTokens: number;
 }
 
-/** What a call needs in order to be paid by credit. */
+/** The terms under which credit pays for a call. */
 export interface HoldTerms {
   markupPercent: number;
-  /** What the caller wants to be held. */
+  /** The hold that the caller asks for. */
   askedNanoUsd: NanoUsd | null;
-  /** What this customer's calls usually come to. */
+  /** The usual charge of this customer's calls. */
   usualCharge: () => NanoUsd;
   expectedCharge: ExpectedCharge;
 }
 
-/** What a call costs at most, and the first step of its output. */
+/** The most that a call costs, and the first step of its output. */
 export interface BoundAndStep {
   boundNanoUsd: NanoUsd;
   stepNanoUsd: NanoUsd;
 }
 
-/** What a call of the model with this bound is expected to cost, at least that step; `null` if nothing tells. */
+/** The expected cost of a call of the model with this bound, at least that step; `null` if it is not known. */
 export type ExpectedCharge = (model: string, most: BoundAndStep) => NanoUsd | null;
 
-/** Of a call on a plan that holds what is expected. */
+/** For a call on a plan that holds the expected cost. */
 interface ExpectedHold {
   /** The model that is asked first. */
   model: string;
-  /** What the call can cost at most. */
+  /** The most that the call can cost. */
   boundNanoUsd: NanoUsd;
-  /** Held in place of more, for all output tokens, if the balance covers it; `null` if an exact plan holds no more. */
+  /**
+   * The amount, for all output tokens, that is held instead of more if the balance covers it; `null` if an exact plan
+   * holds no more.
+   */
   nanoUsd: NanoUsd | null;
 }
 
-/** What is to be held of the balance when a call begins. */
+/** The hold on the balance when a call begins. */
 export interface Hold {
-  /** With less the call may not begin. */
+  /** With less, the call may not begin. */
   leastNanoUsd: NanoUsd;
-  /** What is held if the balance covers it; with less, fewer output tokens are held, down to the least. */
+  /** The hold if the balance covers it; with less, fewer output tokens are held, down to the least. */
   nanoUsd: NanoUsd;
-  /** The part of `nanoUsd` that is for the prompt and the uses; `null` if no bound says it. */
+  /** The part of `nanoUsd` for the prompt and the uses; `null` if no bound states it. */
   inputNanoUsd: NanoUsd | null;
-  /** Present if fewer output tokens can be held than are asked for. */
+  /** Present if fewer output tokens can be held than requested. */
   cost: CostBound | null;
-  /** Output tokens of all answers together, at most; `null` where the models are not known. */
+  /** The most output tokens of all answers together; `null` if the models are not known. */
   outputTokens: number | null;
-  /** More is held as the call goes on. */
+  /** More is held while the call goes on. */
   inSteps: boolean;
   expected: ExpectedHold | null;
 }
 
-/** What is to be held for a call that runs on one of the models with these bounds. */
+/** The hold for a call that runs on one of the models with these bounds. */
 export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerms): Hold {
   const { markupPercent, askedNanoUsd, expectedCharge } = terms;
   const worst = worstOf(bounds, plan);
@@ -116,21 +121,21 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
   };
 }
 
-/** The recent calls of a customer that tell what is usual. */
+/** The number of a customer's recent calls that determine the usual charge. */
 export const USUAL_CALLS = 100;
 
-/** What a call of a customer with calls of these costs usually comes to: the 95th percentile, with the markup. */
+/** The usual charge of a customer whose calls had these costs: the 95th percentile, with the markup. */
 export function usualCharge(costs: readonly NanoUsd[], markupPercent: number): NanoUsd {
   return highest(withMarkup({ costNanoUsd: percentile95(costs) ?? 0n, markupPercent }), USUAL_CHARGE_MIN);
 }
 
-/** The least value that 95 % of the values do not exceed; `null` where there are none. */
+/** The least value that 95 % of the values do not exceed; `null` if there are none. */
 export function percentile95<Value extends number | bigint>(values: readonly Value[]): Value | null {
   const sorted = [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted[Math.ceil(sorted.length * 0.95) - 1] ?? null;
 }
 
-/** The output tokens of one answer, at most, where credit pays. */
+/** The most output tokens of one answer if credit pays. */
 export function outputTokensOnCredit(
   { outputTokens, cannotBeLowered }: Pick<CallBound, 'outputTokens' | 'cannotBeLowered'>,
   { payg }: Plan,
@@ -143,16 +148,14 @@ export function outputTokensOnCredit(
   );
 }
 
-/** The output tokens of all answers together that each of these models needs for answers of use. */
+/** The output tokens, of all answers together, that each of these models needs for useful answers. */
 export function leastOutputTokens(bounds: readonly CallBound[]): number {
   const leastOf = ({ outputTokens, answers, thinks }: CallBound) =>
     Math.min(thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS, outputTokens ?? Number.POSITIVE_INFINITY) * answers;
   return Math.max(0, ...bounds.map(leastOf));
 }
 
-/**
- * The output tokens that can be held for `availableNanoUsd` in all: `wanted`, or fewer where that does not suffice.
- */
+/** The output tokens that `availableNanoUsd` can hold in all: `wanted`, or fewer if it does not suffice. */
 export function affordableTokens(
   cost: CostBound,
   { markupPercent, wanted, availableNanoUsd }: { markupPercent: number; wanted: number; availableNanoUsd: NanoUsd },
@@ -174,11 +177,11 @@ interface WorstBound {
   cost: CostBound;
   outputTokens: number;
   inSteps: boolean;
-  /** With fewer output tokens the call may not begin. */
+  /** With fewer output tokens, the call may not begin. */
   leastTokens: number;
 }
 
-/** A bound that is as high as each of them; `null` where none of them has a price. */
+/** A bound that is as high as each of them; `null` if none has a price. */
 function worstOf(bounds: readonly CallBound[], plan: Plan): WorstBound | null {
   const priced = bounds.flatMap((bound) => (bound.cost ? [{ bound, cost: bound.cost }] : []));
   if (priced.length === 0) return null;

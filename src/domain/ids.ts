@@ -1,9 +1,8 @@
 /**
- * The ids that one function takes side by side, each of its own type, so that the compiler refuses one in the place of
- * another.
+ * Ids that a function takes side by side, each with its own type, so that the compiler refuses one in place of another.
  *
- * An id is a string that was checked where it came in: by a schema of the contract, or by a token's signature. What is
- * stored was checked before.
+ * An id is a string that was checked when it came in: by a schema of the contract, or by a token's signature. Stored
+ * ids were checked before.
  */
 declare const kind: unique symbol;
 
@@ -13,7 +12,7 @@ export type OrganizationId = Id<'organization'>;
 /** The organization's own identifier of its customer. */
 export type CustomerId = Id<'customer'>;
 export type CallId = Id<'call'>;
-/** Of an API key. */
+/** The id of an API key. */
 export type KeyId = Id<'key'>;
 
 export const asOrganizationId = (checked: string) => checked as OrganizationId;

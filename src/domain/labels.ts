@@ -1,6 +1,6 @@
 /**
- * The labels of a call or an increment: which user of the customer asked, and what for. They travel whole from the request to
- * the record, and decide nothing.
+ * The labels of a call or an increment: the customer's user who asked, and the purpose. They travel together from the
+ * request to the record, and decide nothing.
  */
 
 export interface Labels {

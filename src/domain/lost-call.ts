@@ -1,13 +1,13 @@
 /**
- * Calls whose vendor was asked and reported no usage: what is recorded instead.
+ * Calls whose vendor was asked and reported no usage: the record that is made instead.
  *
- * A vendor that was asked did the work, and nothing that the payer did before says how much. Of an answer that was lost
- * the prompt counts as the most that the vendor can count, and the output as the most that is known of it: the text that
- * came, or what the model can write in the time that it had; never more than its bound, which for a call in steps is what
- * it holds. If nobody knows when it ended, its bound counts. Of an answer that came whole our count of prompt and text is
- * taken, and it stays unpriced where an allowance pays, because nobody is charged for it. What the vendor reported before
- * its answer broke off is taken. Such usage is provisional: the call says so and by what, and the vendor's figures replace
- * it whenever they come.
+ * A vendor that was asked did the work, and no earlier fact shows how much. For a lost answer, the prompt counts as the
+ * most that the vendor can count, and the output as the most that is known of it: the text that arrived, or the most
+ * that the model can write in its time; never more than its bound, which for a call in steps is its hold. If nobody
+ * knows when it ended, its bound counts. For a complete answer, our count of prompt and text is used; if an allowance
+ * pays, the answer stays unpriced, because nobody is charged for it. Figures that the vendor reported before its answer
+ * broke off are used. Such usage is provisional: the call says so and names the basis, and the vendor's figures replace
+ * it when they arrive.
  */
 import type { Account } from './account.ts';
 import type { IfLost } from './bound.ts';
@@ -18,33 +18,35 @@ import { OUTPUT_RATE_UNKNOWN, type Worked } from './output-rate.ts';
 import type { ResolvedPrice } from './pricing.ts';
 import { NO_USAGE, type OutputBasis, type ProvisionalSource, type Usage } from './usage.ts';
 
-/** What is known of a call without the vendor's figures. Plain JSON. */
+/** The known facts of a call without the vendor's figures. Plain JSON. */
 export interface Estimate {
-  /** The prompt, and the output that came, by our count or the vendor's. */
+  /** The prompt, and the output that arrived, by our count or the vendor's. */
   usage: Usage;
   source: ProvisionalSource;
-  /** The answer came whole. */
+  /** The answer arrived completely. */
   isWhole: boolean;
-  /** The most output tokens that there can be of all answers together; absent if all of the output was counted. */
+  /** The most output tokens of all answers together; absent if all of the output was counted. */
   outputTokensMax?: number;
-  /** Absent if nobody knows when the vendor was done with it. */
+  /** Absent if nobody knows when the vendor finished. */
   worked?: Worked | undefined;
-  /** The highest output tokens a second of one answer of the model; absent if none was seen. */
+  /** The highest observed output tokens a second of one answer of the model; absent if none was observed. */
   outputRate?: number | undefined;
   price: ResolvedPrice;
 }
 
-/** An earlier attempt of the call, of which no usage was reported. Plain JSON. */
+/** An earlier attempt of the call whose vendor reported no usage. Plain JSON. */
 export interface LostAttempt extends Pick<CallPart, 'providerUsed' | 'modelUsed' | 'isPremium'> {
   estimate: Estimate;
 }
 
-/** What is known of output that nobody counted to its end. */
+/** The known facts of output that nobody counted to its end. */
 export interface LostOutput extends Pick<Estimate, 'worked' | 'outputRate'> {
   outputTokensMax: number;
-  /** Tokens that came. */
+  /** The tokens that arrived. */
   shown: number;
-  /** Tokens that are held in steps so far: all output shows there, and the answer is stopped before it shows more. */
+  /**
+   * The tokens that are held in steps so far: all output shows there, and the answer is stopped before it shows more.
+   */
   heldTokens?: number | undefined;
 }
 
@@ -53,7 +55,7 @@ interface Ending {
   price: ResolvedPrice;
 }
 
-/** The output tokens of an answer that was lost, and what decided. */
+/** The output tokens of a lost answer, and the basis of that figure. */
 export function lostOutput({
   outputTokensMax,
   shown,
@@ -70,12 +72,12 @@ export function lostOutput({
   return { tokens, basis: tokens < bound ? 'time' : isHeld ? 'held' : 'bound' };
 }
 
-/** What a request made its vendor bill besides the output, at most; as we count it, if no more is known. */
+/** The most that a request made its vendor bill besides the output; by our count, if no more is known. */
 export function promptAtMost({ inputTokens, inputTokensMax = inputTokens, uses, usesMax = uses }: IfLost): Usage {
   return { ...NO_USAGE, inputTokens: inputTokensMax, ...usesMax };
 }
 
-/** What is recorded of the end of the call: the estimate in place of usage that the vendor did not report. */
+/** The record of the call's end: the estimate in place of usage that the vendor did not report. */
 export function withEstimate(call: Call, ending: Ending, estimate: Estimate | undefined): Ending {
   if (!estimate) return ending;
   const { usage, source, isWhole, price } = estimate;
@@ -97,7 +99,7 @@ export function withLostAttempts(call: Call, { report, price }: Ending, attempts
   return { report: { ...report, parts: parts.length > 0 ? parts : undefined }, price };
 }
 
-/** The output of an estimate, and what decided. */
+/** The output of an estimate, and its basis. */
 function estimatedOutput(
   call: Call,
   { report, price }: Ending,
@@ -106,12 +108,12 @@ function estimatedOutput(
   const shown = usage.responseTokens;
   if (outputTokensMax === undefined) return { tokens: shown, basis: 'text' };
   const heldTokens = isOnCredit(call, report, price) ? call.credit?.steps?.heldTokens : undefined;
-  // After its deadline the call holds nothing: what was counted then is the most that a later estimate can be.
+  // After its deadline the call holds nothing: the count of that time is the most that a later estimate can be.
   const most = Math.min(outputTokensMax, call.outcome?.usage.responseTokens ?? outputTokensMax);
   return lostOutput({ outputTokensMax: most, shown, heldTokens, worked, outputRate });
 }
 
-/** Ends a call of the service of which nothing was heard until its deadline. */
+/** Ends a call of the service whose vendor did not answer before its deadline. */
 export function endLostCall(
   account: Account,
   call: Call,

@@ -1,5 +1,5 @@
 /**
- * The meters: every quantity that a plan can limit, and sums of them. The custom slots are meters like the others.
+ * The meters: every quantity that a plan can limit, and their sums. The custom slots are meters like the others.
  */
 import { addQuantity, subtractQuantity } from './quantity.ts';
 import type { Tier } from './tiers.ts';
@@ -10,11 +10,11 @@ export type MeterSlot = (typeof METER_SLOTS)[number];
 
 interface MeterDefinition {
   unit: 'calls' | 'tokens' | 'searches' | 'seconds' | 'units';
-  /** The plan's slot that defines the meter; `null` where the plan's `limits` do. */
+  /** The plan's slot that defines the meter; `null` if the plan's `limits` do. */
   slot: MeterSlot | null;
 }
 
-/** Each tier has these two; a tier that is added without them does not compile. */
+/** Each tier has these two; a new tier without them does not compile. */
 type TierMeter = `${Tier}Calls` | `${Tier}Tokens`;
 
 /** Every meter, in the order in which meters are listed. */

@@ -1,13 +1,14 @@
 /**
- * Model mappings: which models an organization's own names mean, `service/standard` and `service/premium` of the tiers and
- * `service/<alias>`, preferred first. An entry is a model, or a model with the policy of its autopilot.
+ * Model mappings: the models that an organization's own names mean, preferred first: `service/standard` and
+ * `service/premium` for the tiers, and `service/<alias>`. An entry is a model, or a model with the policy of its
+ * autopilot.
  */
 import { TIERS, type Tier } from './tiers.ts';
 
-/** What an organization's own names of models begin with. */
+/** The prefix of an organization's own names of models. */
 export const MAPPED_PREFIX = 'service/';
 
-/** Whose word the autopilot takes: the provider's, or that of the operator who reviewed the replacement. */
+/** The source that the autopilot trusts: the provider, or the operator who reviewed the replacement. */
 export const SWITCH_SOURCES = ['official', 'reviewed'] as const;
 type SwitchSource = (typeof SWITCH_SOURCES)[number];
 
@@ -20,7 +21,7 @@ export interface AutopilotEntry {
   maxPriceIncreasePercent: number;
   /** Names of the catalog. */
   requiredCapabilities: string[];
-  /** The model before the last switch, and when that was. */
+  /** The model before the last switch, and the time of the switch. */
   switchedFrom?: string | undefined;
   switchedAt?: string | undefined;
 }
@@ -29,7 +30,7 @@ export type MappingEntry = string | AutopilotEntry;
 
 export type ModelMappings = Record<Tier, MappingEntry[]> & { aliases?: Record<string, MappingEntry[]> | undefined };
 
-/** Without the autopilot: what is mapped to each tier. */
+/** The models that are mapped to each tier, without the autopilot. */
 export type TierModels = Record<Tier, string[]>;
 
 export function modelOf(entry: MappingEntry): string {
@@ -55,7 +56,7 @@ export function entriesByMapping(mappings: ModelMappings): [mapping: string, ent
   ];
 }
 
-/** The models of the tiers and of the aliases, by the name that a request has. */
+/** The models of the tiers and of the aliases, by the name in a request. */
 export function modelsByName(
   tiers: TierModels | null,
   aliases: ReadonlyMap<string, readonly string[]>,

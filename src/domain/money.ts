@@ -14,7 +14,7 @@ export const NANO_PER_USD = 10n ** BigInt(NANO_DIGITS);
 
 const DECIMAL = /^(\d{1,12})(?:\.(\d{1,9}))?$/;
 
-/** Reads a non-negative decimal amount of USD with at most nine decimals; `null` when it is anything else. */
+/** Reads a non-negative decimal amount of USD with at most nine decimals; `null` for any other text. */
 export function parseUsd(text: string): NanoUsd | null {
   const match = DECIMAL.exec(text);
   if (!match) return null;
@@ -22,9 +22,7 @@ export function parseUsd(text: string): NanoUsd | null {
   return BigInt(whole) * NANO_PER_USD + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
 }
 
-/**
- * Reads a JSON number of USD; digits beyond the ninth decimal are rounded away. Throws on a negative or non-finite one.
- */
+/** Reads a JSON number of USD; it is rounded to nine decimals. Throws on a negative or non-finite one. */
 export function nanoFromUsd(usd: number): NanoUsd {
   const nano = parseUsd(usd.toFixed(NANO_DIGITS));
   if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
@@ -40,12 +38,12 @@ export function formatUsd(nano: NanoUsd): string {
   return `${sign}${whole}${fraction && `.${fraction}`}`;
 }
 
-/** Which way what is not shown of an amount is rounded. */
+/** The direction in which the hidden digits of an amount are rounded. */
 export type Rounding = 'half' | 'up' | 'down';
 
 /**
- * For people: `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a dollar up, three digits below. The exact amount is
- * `formatUsd`. `up` and `down` are away from zero and towards it.
+ * For people: `$1,234.50`, `$0.0123`, `$0.0000425`: cents from a dollar up, three digits below. `formatUsd` gives the
+ * exact amount. `up` and `down` are away from zero and towards it.
  */
 export function usd(nano: NanoUsd, rounding: Rounding = 'half'): string {
   const size = nano < 0n ? -nano : nano;
@@ -54,7 +52,7 @@ export function usd(nano: NanoUsd, rounding: Rounding = 'half'): string {
   return `${nano < 0n ? '-' : ''}$${short}`;
 }
 
-/** An amount that is not negative with so many decimals: `1,234.50`. */
+/** A non-negative amount with this many decimals: `1,234.50`. */
 export function fixedUsd(size: NanoUsd, decimals: number, rounding: Rounding = 'half'): string {
   const unit = 10n ** BigInt(NANO_DIGITS - decimals);
   const units = rounding === 'half' ? divideHalfUp(size, unit) : rounding === 'up' ? divideUp(size, unit) : size / unit;
@@ -92,7 +90,7 @@ export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
 }
 
-/** Of numbers that are not negative. */
+/** For non-negative numbers. */
 export function divideUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator + denominator - 1n) / denominator;
 }

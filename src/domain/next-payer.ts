@@ -1,8 +1,8 @@
 /**
- * What pays for the next call of a tier, the next use of a capability and the next unit of a custom meter, now.
+ * The payer of the next call of a tier, the next use of a capability and the next unit of a custom meter, now.
  *
- * These are the decisions of begin and of an increment, asked without making one. What a call needs of the balance is an
- * argument, because only the call itself tells it: 0 asks whether there is any balance left.
+ * These are the decisions of begin and of an increment, asked without making one. The amount that a call needs of the
+ * balance is an argument, because only the call itself determines it: 0 asks whether any balance is left.
  */
 import { type Account, isCanceled } from './account.ts';
 import { hasLeft, isTierLeft } from './allowances.ts';
@@ -21,11 +21,11 @@ export type NextPayer = { by: 'allowance' | 'units' | 'balance' | 'counted' } | 
 
 export interface Unpaid {
   by: 'nobody';
-  /** What a call is denied for; `METER_NOT_ENABLED` where the plan does not have the custom meter. */
+  /** The reason for which a call is denied; `METER_NOT_ENABLED` if the plan does not have the custom meter. */
   reason: DenialCode | 'METER_NOT_ENABLED';
 }
 
-/** Of a tier that nobody pays for: the tier that runs in its place, and what pays for that. */
+/** For a tier that nobody pays for: the tier that runs in its place, and the payer of that tier. */
 export type TierPayer = Exclude<NextPayer, Unpaid> | (Unpaid & { instead: { tier: Tier; payer: NextPayer } | null });
 
 export function tierPayer(
@@ -69,7 +69,7 @@ export function slotPayer(account: Account, slot: MeterSlot, nowMs: number): Nex
   };
 }
 
-/** Whether the balance pays for calls of a tier now. What open calls hold of it is the balance's still. */
+/** Whether the balance pays for calls of a tier now. The holds of open calls still belong to the balance. */
 export function isOnCredit(account: Account): boolean {
   const { wallet } = account;
   const free = { ...account, wallet: release(wallet, BigInt(wallet.held)) };

@@ -1,16 +1,17 @@
 /**
- * Which paths of a vendor are open to callers: a boundary, because whoever reaches a path uses the vendor's key.
+ * The paths of a vendor that are open to callers: a security boundary, because a caller who reaches a path uses the
+ * vendor's key.
  *
- * What a caller asked for is normalized first, as the URL parser does it, and what was matched is what is sent. Whatever
- * another reader might take for a different path (encoded slashes, dots and percent signs, backslashes, parameters of a
- * segment, empty segments) is open nowhere.
+ * The requested path is first normalized, as the URL parser does it, and the path that matched is the one that is sent.
+ * A path that another reader might understand differently (encoded slashes, dots and percent signs, backslashes,
+ * parameters of a segment, empty segments) is never open.
  */
 
-/** Characters of a path in an operator's list: what vendors' documents have. */
+/** Characters of a path in an operator's list: those in vendors' documents. */
 const LISTED = /^(?:\/[\w.~:@+-]+)+(?:\/\*?)?$/;
 /**
- * A segment of a path that may be sent, as the URL parser has it. Encoded may be whatever neither separates (`/ \ ; ? #`)
- * nor is a dot, a percent sign or a control character.
+ * A segment of a path that may be sent, in the form of the URL parser. A character may be encoded if it is neither a
+ * separator (`/ \ ; ? #`) nor a dot, a percent sign or a control character.
  */
 const SEGMENT = /^(?:[\w.~:@+!$&'()*,=-]|%(?!2[35ef]|3[bf]|5c|[01]|7f)[\da-f]{2})+$/i;
 const BELOW = '/*';
@@ -23,15 +24,16 @@ export function isOpenPath(path: string): boolean {
   return LISTED.test(path) && !path.split('/').some(isDots);
 }
 
-/** The vendor's address as it is registered, and its open paths. */
+/** The vendor's registered address, and its open paths. */
 interface OpenVendor {
   baseUrl: string;
   passthrough: readonly string[];
 }
 
 /**
- * Where a request for this path of the vendor goes; `null` where the path is not open. `path` is as the caller wrote it,
- * from the root of the vendor's host; clients that were generated encode its slashes. `query` is empty or begins with `?`.
+ * The destination of a request for this path of the vendor; `null` if the path is not open. `path` is in the caller's
+ * spelling, from the root of the vendor's host; generated clients encode its slashes. `query` is empty or begins with
+ * `?`.
  */
 export function openTarget({ baseUrl, passthrough }: OpenVendor, path: string, query: string): URL | null {
   const { origin } = new URL(baseUrl);
@@ -50,7 +52,10 @@ function opens(open: string, path: string): boolean {
   return path.startsWith(root) && path.length > root.length;
 }
 
-/** Whether all readers take a path, as the URL parser has it, for the same. A slash at the end is the vendor's to judge. */
+/**
+ * Whether all readers understand a path, in the form of the URL parser, in the same way. The vendor decides about a
+ * slash at the end.
+ */
 export function isPlainPath(path: string): boolean {
   const segments = path.replace(/\/$/, '').split('/').slice(1);
   return (

@@ -1,28 +1,31 @@
 /**
- * Which credits gave what a mistake took, by the ledger: those that get it back.
+ * The credits that paid for a mistake, according to the ledger: they get the amount back.
  *
- * Without the mistake, what came after it would have been paid by the credits that paid for it, and so on: in the end the
- * credits of all that was paid since then would have more, the one that is spent last first. "Paid since then" is what is
- * paid now less what was paid before the mistake. Where an earlier mistake was taken back only after this one, the ledger
- * still says that its credits paid before this one; so what it had freed by then is first taken out, by the same rule.
+ * Without the mistake, those credits would have paid for later usage, and so on: in the end, the credits of all later
+ * payments would have more, the one that is spent last first. The later payments are the present payments less those
+ * before the mistake. If an earlier mistake was reversed only after this one, the ledger still says that its credits
+ * paid before this one; so the amount that it had freed by then is first taken out, by the same rule.
  */
 import { type Credit, type LedgerEntry, lastSpentFirst, type Payer, type Recorded } from './wallet.ts';
 
-/** Entries of a unit that are read, the newest ones. What was paid before them is not known. */
+/** The most entries of a unit that are read: the newest ones. Earlier payments are not known. */
 export const ENTRIES_MAX = 5_000;
-/** Earlier corrections of charges that are looked at, the last ones. */
+/** The most earlier corrections of charges that are looked at: the last ones. */
 const CORRECTIONS_MAX = 50;
 
 export interface Mistake extends Recorded {
-  /** Those before it that were taken back after it, in order, and what they had taken of credits by the time of this one. */
+  /**
+   * Earlier mistakes that were reversed after this one, in order, and the amount that they had taken from credits by
+   * the time of this one.
+   */
   earlier: readonly { mistake: Mistake; freed: bigint }[];
 }
 
-/** What each credit paid, less what it got back; `null` is the overdraft. */
+/** The payments of each credit, less its returns; `null` is the overdraft. */
 type Paid = ReadonlyMap<string | null, bigint>;
 
 /**
- * The credits that get back what the mistake took: first for what they paid since then, then for what they paid before.
+ * The credits that get back the amount of the mistake: first for their later payments, then for their earlier ones.
  * `entries` are those of the unit, in order.
  */
 export function payersOf(entries: readonly LedgerEntry[], credits: readonly Credit[], mistake: Mistake): Payer[][] {
@@ -48,7 +51,9 @@ export function payersOf(entries: readonly LedgerEntry[], credits: readonly Cred
   return [stages.map(([sinceThen]) => sinceThen), stages.map(([, other]) => other)];
 }
 
-/** The mistake of a charge, with the corrections before it that the entries tell of. Each freed all that it gave back. */
+/**
+ * The mistake of a charge, with the earlier corrections in the entries. Each freed the whole amount that it gave back.
+ */
 export function mistakenCharge(entries: readonly LedgerEntry[], charge: Recorded): Mistake {
   const corrections = new Map<string | null, { of: Recorded; returned: number; freed: bigint }>();
   for (const [index, { corrects, reference, amount }] of entries.entries()) {
@@ -70,7 +75,7 @@ export function mistakenCharge(entries: readonly LedgerEntry[], charge: Recorded
   return mistakeAt(placeOf(entries, charge), charge);
 }
 
-/** The first entry of what was recorded, or after it. */
+/** The first entry of the record, or after it. */
 function placeOf(entries: readonly LedgerEntry[], { reference, atMs }: Recorded): number {
   const own = entries.findIndex((entry) => entry.cause === 'SPEND' && entry.reference === reference);
   const place = own === -1 ? entries.findIndex((entry) => entry.atMs >= atMs) : own;

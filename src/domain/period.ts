@@ -1,8 +1,8 @@
 /**
  * Usage periods: half-open [startMs, endMs), anchored, in UTC.
  *
- * Period n starts n intervals after the anchor. It is always computed from the anchor, never from the period before, so
- * that a monthly anchor on the 31st falls on the last day of a shorter month and then returns to the 31st.
+ * Period n starts n intervals after the anchor. It is always computed from the anchor, never from the previous period,
+ * so that a monthly anchor on the 31st falls on the last day of a shorter month and then returns to the 31st.
  */
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 
@@ -22,7 +22,7 @@ export const NEVER_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const FIXED_MS = { HOUR: HOUR_MS, DAY: DAY_MS, WEEK: 7 * DAY_MS } as const;
 const MONTHS = { MONTH: 1, YEAR: 12 } as const;
-/** An average month, for the first estimate of an index only. */
+/** An average month, used only for the first estimate of an index. */
 const MONTH_MS = 30.436875 * DAY_MS;
 
 /** The start of period `index`, never after NEVER_MS. */

@@ -7,17 +7,23 @@ import type { LimitName, MeterSlot } from './meters.ts';
 import type { Replenish } from './period.ts';
 
 export type LimitPolicy = 'NONE' | 'BLOCK' | 'DOWNGRADE';
-/** Whether calls on credit hold what they can cost at most, or what is expected of them (expected-hold.ts). */
+/** Whether calls on credit hold the most that they can cost, or the expected cost (expected-hold.ts). */
 export const HOLD_POLICIES = ['EXACT', 'EXPECTED'] as const;
 export type HoldPolicy = (typeof HOLD_POLICIES)[number];
 export type ReasoningLevel = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
-/** What a call can do beside text. `tools` are those that the vendor hosts, bills beside tokens, or lets reach elsewhere. */
+/**
+ * The features of a call besides text. `tools` are those that the vendor hosts, bills besides tokens, or lets reach
+ * other systems.
+ */
 export const CAPABILITIES = ['audio', 'image', 'search', 'tools'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
-/** What callers ask for and are told of: the contract lists these three. That a call uses tools, only its request says. */
+/**
+ * The capabilities that callers ask for and see: the contract lists these three. Only the vendor's request shows that a
+ * call uses tools.
+ */
 export type AskedCapability = Exclude<Capability, 'tools'>;
 
-/** Answers that one call may ask for if the plan does not say. */
+/** The answers that one call may ask for if the plan sets no number. */
 export const ANSWERS_MAX_DEFAULT = 8;
 
 export interface CustomMeter {
@@ -38,7 +44,7 @@ export interface OverageTier {
   per: string;
 }
 
-/** What events tell of a plan's customers; what is absent is as the default (alerts.ts). */
+/** The alerts of a plan's customers; an absent field has the default (alerts.ts). */
 export interface Alerts {
   /** Percent of the limit of each limited meter. */
   thresholdsPercent?: readonly number[] | undefined;
@@ -53,27 +59,30 @@ export interface Plan {
   limitType: LimitPolicy;
   reasoningLevel: ReasoningLevel;
   replenish: Replenish;
-  /** `null` is unlimited, 0 is none. Seconds for audioSeconds, else counts. */
+  /** `null` is unlimited, 0 is none. Seconds for audioSeconds, otherwise counts. */
   limits: Record<LimitName, number | null>;
-  /** Versions from before `tools` have none, and allow them. */
+  /** Older versions do not have `tools`, and allow them. */
   features: Record<AskedCapability, boolean> & { tools?: boolean | undefined };
   rollingCalls: { limit: number; windowSeconds: number } | null;
   reserveOutputTokens: number | null;
-  /** Of an answer that an allowance pays for, at most. Versions from before this bound have none, as `null`. */
+  /** The most output tokens of an answer that an allowance pays for. Older versions have none, like `null`. */
   maxOutputTokens?: number | null | undefined;
-  /** Answers that one call may ask for. Versions from before this bound have the default. */
+  /** The answers that one call may ask for. Older versions have the default. */
   maxAnswers?: number | undefined;
   payg: {
     enabled: boolean;
     markupPercent: number;
-    /** Versions from before the bound have none, which is its default (hold.ts); `null` is no bound. */
+    /** Older versions have no bound, which means its default (hold.ts); `null` is no bound. */
     maxOutputTokens?: number | null | undefined;
-    /** Versions from before it have none, and are exact. */
+    /** Older versions have none, and are exact. */
     holds?: HoldPolicy | undefined;
   };
   customMeters: Partial<Record<MeterSlot, CustomMeter>>;
   alerts?: Alerts | undefined;
-  /** What a customer pays for a usage period, as a decimal; `null` or absent is not known. It allows nothing. */
+  /**
+   * The price that a customer pays for a usage period, as a decimal; `null` or absent if it is not known. It allows
+   * nothing.
+   */
   priceUsd?: string | null | undefined;
 }
 

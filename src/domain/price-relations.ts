@@ -1,16 +1,16 @@
 /**
- * An own price, completed by what the catalog knows of the same model: if a cache read costs a tenth of the input there, it
- * costs a tenth of the own input rate here.
+ * An own price, completed by what the catalog knows of the same model: if a cache read costs a tenth of the input
+ * there, it costs a tenth of the own input rate here.
  *
- * Each rate of tokens that the catalog lists and the own price does not is the own rate of the nearest thing that both
- * state, times the catalog's ratio, rounded up to a nano-USD per million. A rate that the own price states stays, and if it
- * states rates of long prompts, no other thresholds count. Uses have no relation to tokens; they stay without a rate.
+ * A token rate that only the catalog lists is the own rate of the nearest component that both list, times the catalog's
+ * ratio, rounded up to a nano-USD per million. A rate that the own price states stays, and if it states rates of long
+ * prompts, no other thresholds count. Uses have no relation to tokens; they stay without a rate.
  */
 import { divideUp, type NanoUsd } from './money.ts';
 import { type Component, isUse, purposeOf, type Rate, type RateCard, type RateConditions } from './price.ts';
 
 type When = RateConditions | undefined;
-/** Rates of a price by what they are for. */
+/** The rates of a price by their purpose. */
 type Rates = ReadonlyMap<string, NanoUsd>;
 
 /** `known` is the catalog's price of the same model. */
@@ -39,7 +39,7 @@ function relatedRates(own: RateCard, known: RateCard): Rate[] {
   return related;
 }
 
-/** The component that another is related to. */
+/** The component to which another one is related. */
 function baseOf(component: Component): 'input' | 'output' {
   return component === 'output' || component === 'audioOutput' || component === 'imageOutput' ? 'output' : 'input';
 }
@@ -48,7 +48,7 @@ function byPurpose({ rates }: RateCard): Rates {
   return new Map(rates.map((rate) => [purposeOf(rate), BigInt(rate.nanoUsdPerMillion)]));
 }
 
-/** The conditions for which the catalog has rates of tokens, each once, the standard ones first. */
+/** The conditions for which the catalog has token rates, each once, the standard ones first. */
 function conditionsOf(known: RateCard, own: RateCard): When[] {
   const thresholds = new Set(own.rates.flatMap(({ when }) => when?.promptTokensAbove ?? []));
   const found = new Map<string, When>([[conditionsText(undefined), undefined]]);
@@ -64,7 +64,9 @@ function conditionsText(when: When): string {
   return purposeOf({ component: 'input', when });
 }
 
-/** What the catalog lists under the conditions, and what the own price lists under standard ones. */
+/**
+ * The components that the catalog lists under the conditions, and those that the own price lists under standard ones.
+ */
 function componentsOf(known: RateCard, own: RateCard, when: When): Component[] {
   const conditions = conditionsText(when);
   const listed = known.rates.filter((rate) => conditionsText(rate.when) === conditions);
@@ -78,7 +80,10 @@ interface Related {
   relatedTo: Component;
 }
 
-/** By the catalog's ratio to the base under the same conditions, else to the component itself, else to its base. */
+/**
+ * By the catalog's ratio to the base under the same conditions, otherwise to the component itself, otherwise to its
+ * base.
+ */
 function relatedRate(ours: Rates, theirs: Rates, component: Component, when: When): Related | null {
   const listed = theirs.get(purposeOf({ component, when }));
   if (listed === undefined) return null;
@@ -92,7 +97,7 @@ function relatedRate(ours: Rates, theirs: Rates, component: Component, when: Whe
   return null;
 }
 
-/** Of a component that the catalog does not list under the conditions: scaled for them as the catalog scales its base. */
+/** For a component that the catalog does not list under the conditions: scaled like the catalog's base. */
 function scaledRate(ours: Rates, theirs: Rates, component: Component, when: When): Related | null {
   const base = baseOf(component);
   const our = ours.get(purposeOf({ component }));

@@ -1,13 +1,13 @@
 /**
  * A price: rates of components, each under conditions, as recorded under a snapshot id. Plain JSON.
  *
- * Rates are nano-USD per million units as decimal strings, whatever unit the vendor states them for.
+ * Rates are nano-USD per million units as decimal strings, in whatever unit the vendor states them.
  */
 import { NANO_PER_USD, type NanoUsd, parseUsd, usdFromNano } from './money.ts';
 import type { Tier } from './tiers.ts';
 import { type ServiceTier, type Speed, STANDARD_CONDITIONS, type UsageName } from './usage.ts';
 
-/** What vendors charge for. */
+/** The components that vendors charge for. */
 export const COMPONENTS = [
   'input',
   'cachedInput',
@@ -44,16 +44,16 @@ export function isUse(component: Component): boolean {
   return USES.has(component);
 }
 
-/** Components of the answer; the others are of the prompt, or uses. */
+/** Components of the answer; the others belong to the prompt, or are uses. */
 const OUTPUTS: ReadonlySet<string> = new Set<Component>(['output', 'audioOutput', 'imageOutput']);
 
 export function isOutput(component: string): boolean {
   return OUTPUTS.has(component);
 }
 
-/** When a rate applies; what is absent is standard. */
+/** The conditions of a rate; an absent one is standard. */
 export interface RateConditions {
-  /** To the whole call, where the prompt has more tokens than this. */
+  /** Applies to the whole call if the prompt has more tokens than this. */
   promptTokensAbove?: number | undefined;
   serviceTier?: ServiceTier | undefined;
   region?: string | undefined;
@@ -65,7 +65,7 @@ export interface Rate {
   /** Decimal nano-USD per million units. */
   nanoUsdPerMillion: string;
   when?: RateConditions | undefined;
-  /** The stated rate that it follows from, if an own price does not state it (price-relations.ts). */
+  /** The stated rate from which it follows, if an own price does not state it (price-relations.ts). */
   relatedTo?: Component | undefined;
   /** Why the rate is an assumption, if it is one: a cost that uses it says so. */
   assumption?: string | undefined;
@@ -77,33 +77,33 @@ export interface RateCard {
   provider: string;
   modelKey: string;
   rates: Rate[];
-  /** Components that the vendor bills as the whole that they are part of, where they have no rate of their own. */
+  /** Components that the vendor bills like the whole that contains them, if they have no rate of their own. */
   billedAsWhole?: Component[] | undefined;
-  /** The region that the model's name or channel says, where usage names none. */
+  /** The region in the model's name or channel, if usage names none. */
   region?: string | undefined;
-  /** What the price assumes of the model, if anything. */
+  /** The assumption about the model that the price makes, if any. */
   assumption?: string | undefined;
-  /** The rates are of a catalog that stood in for the published one, which could not be read. */
+  /** The rates come from a catalog that stood in for the published one, which could not be read. */
   standsIn?: true | undefined;
-  /** What the call could incur and no rate is for, by name: the cost is without it, and says so. */
+  /** The uses without a rate that the call could incur, by name: the cost excludes them, and says so. */
   notIncluded?: readonly string[] | undefined;
-  /** Token rates in a region, in percent of the others; absent where it is not known. Rates of the region itself win. */
+  /** Token rates in a region, in percent of the others; absent if it is not known. Rates of the region itself win. */
   regionalPercent?: number | undefined;
 }
 
-/** What a rate is for, as one text: two rates of a price must differ in it. */
+/** The purpose of a rate as one text: two rates of a price must differ in it. */
 export function purposeOf({ component, when = {} }: Pick<Rate, 'component' | 'when'>): string {
   const { promptTokensAbove = 0, serviceTier = 'standard', region = 'global', speed = 'standard' } = when;
   return [component, promptTokensAbove, serviceTier, region, speed].join(' ');
 }
 
-/** Quantities that a price can be stated for. */
+/** The quantities for which a price can be stated. */
 const PER = [1, 1_000, 1_000_000] as const;
 export type Per = (typeof PER)[number];
 
 const MILLION = 1_000_000n;
 
-/** The rate per million units of a decimal amount of USD per `per` units. Throws on what is no such amount. */
+/** The rate per million units of a decimal amount of USD per `per` units. Throws if `usd` is not such an amount. */
 export function rateOf(component: Component, usd: string, per: Per, when?: RateConditions): Rate {
   const nano = parseUsd(usd);
   if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
@@ -113,28 +113,28 @@ export function rateOf(component: Component, usd: string, per: Per, when?: RateC
   return {
     component,
     nanoUsdPerMillion: (nano * (MILLION / BigInt(per))).toString(),
-    // Standard conditions are left out, so that a rate under them is found however they were written.
+    // Standard conditions are left out, so that a rate under them is found in any spelling.
     ...(conditions.length > 0 && { when: Object.fromEntries(conditions) }),
   };
 }
 
-/** A call is premium when its model's output price is above this: 4.00 USD per million tokens. */
+/** A call is premium if its model's output price is above this: 4.00 USD per million tokens. */
 const PREMIUM_OUTPUT_NANO_USD_PER_MILLION: NanoUsd = 4n * NANO_PER_USD;
 
-/** The rate of a component under standard conditions, in nano-USD per million units; `null` where there is none. */
+/** The rate of a component under standard conditions, in nano-USD per million units; `null` if there is none. */
 export function standardRate({ rates }: Pick<RateCard, 'rates'>, component: Component): NanoUsd | null {
   const rate = rates.find((candidate) => candidate.component === component && candidate.when === undefined);
   return rate ? BigInt(rate.nanoUsdPerMillion) : null;
 }
 
-/** USD per million tokens of text in and out; `null` where the model has no such price. */
+/** USD per million tokens of text in and out; `null` if the model has no such price. */
 export function textPriceOf(card: RateCard): { inputUsdPerMillion: number; outputUsdPerMillion: number } | null {
   const [input, output] = [standardRate(card, 'input'), standardRate(card, 'output')];
   if (input === null || output === null) return null;
   return { inputUsdPerMillion: usdFromNano(input), outputUsdPerMillion: usdFromNano(output) };
 }
 
-/** The tier that a model belongs to by the price of its output: of text, else of images, else of audio. */
+/** The tier of a model by its output price: of text, otherwise of images, otherwise of audio. */
 export function tierOfPrice(card: RateCard): Tier {
   const rates = (['output', 'imageOutput', 'audioOutput'] as const).map((component) => standardRate(card, component));
   const output = rates.find((rate) => rate !== null) ?? 0n;

@@ -19,15 +19,15 @@ export type PricingUnavailableReason =
   | 'USAGE_NOT_REPORTED'
   | 'USAGE_IMPLAUSIBLE';
 
-/** What the catalog says of the model that a call reported. */
+/** The catalog's answer about the model that a call reported. */
 export type ResolvedPrice =
   | { available: true; card: RateCard }
   | { available: false; reason: PricingUnavailableReason };
 
-/** What a line is for: a component of the price, or everything, by the vendor's word or by what was held for it. */
+/** The purpose of a line: a component of the price, or the whole by the vendor's figure or by the hold. */
 export type LineComponent = Component | 'vendorReported' | 'held';
 
-/** The model of a line that is not the call's own, and the recorded price that the line is of. */
+/** The model of a line that is not the call's own, and the recorded price of the line. */
 interface LineModel {
   model: string;
   /** The vendor of the price. */
@@ -65,13 +65,13 @@ export interface Cost {
   assumptions: string[];
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
-  /** By a catalog that stood in for the published one: a repricing may find another cost. */
+  /** Priced by a catalog that stood in for the published one: a repricing may find another cost. */
   standsIn?: true;
 }
 
 export type Priced = { known: true; cost: Cost } | { known: false; reason: PricingUnavailableReason };
 
-/** A cost as plain JSON, as it is stored with the call and answered. Exact amounts are decimal strings of nano-USD. */
+/** A cost as plain JSON, in its stored and answered form. Exact amounts are decimal strings of nano-USD. */
 export interface CostBreakdown {
   currency: 'USD';
   snapshotId: string;
@@ -80,7 +80,7 @@ export interface CostBreakdown {
   pricingTier: string;
   pricingTierReason: string;
   conditions?: PricedConditions;
-  /** Those of the call's own model are first. */
+  /** The lines of the call's own model come first. */
   lines: (Partial<LineModel> & {
     component: LineComponent;
     quantity: number;
@@ -98,14 +98,14 @@ export interface CostBreakdown {
 export const UNITS_PER_RATE = 1_000_000n * BigInt(QUANTITY_SCALE);
 const PERCENT = 100n;
 
-/** Batch pricing halves the standard cost, unless the price lists rates of its own for batches. */
+/** Batch pricing halves the standard cost, unless the price lists its own rates for batches. */
 export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditions): 0.5 | 1 {
   return mode === 'batch' && conditions?.serviceTier !== 'batch' ? 0.5 : 1;
 }
 
 /**
- * What the standard cost of a recorded price was multiplied with. A cost that was taken as it is, such as a vendor's own figure,
- * is the standard cost in each mode.
+ * The factor of the standard cost of a recorded price. A cost that is not computed, such as a vendor's own figure, is
+ * the standard cost in each mode.
  */
 export function multiplierOf(
   price: { costNanoUsd: string; breakdown: CostBreakdown } | null,
@@ -117,14 +117,14 @@ export function multiplierOf(
   return isCharged && price.costNanoUsd === standardCostUsdNano ? 1 : pricingMultiplier(mode, conditions);
 }
 
-/** A cost whose lines and standard cost are what was billed: halved, if the total is. */
+/** A cost whose lines and standard cost are the billed amounts: halved, if the total is. */
 export function asBilled(cost: Cost): Cost {
   if (cost.totalNanoUsd === cost.standardNanoUsd) return cost;
   let standard = 0n;
   let billed = 0n;
   const lines = cost.lines.map((line) => {
     standard += line.costNanoUsd;
-    // What the lines up to this one come to, so that all of them come to the total.
+    // The lines up to this one are rounded together, so that all of them sum to the total.
     const costNanoUsd = divideHalfUp(standard, 2n) - billed;
     billed += costNanoUsd;
     return { ...line, rateNanoUsdPerMillion: divideHalfUp(line.rateNanoUsdPerMillion, 2n), costNanoUsd };
@@ -133,7 +133,7 @@ export function asBilled(cost: Cost): Cost {
   return { ...cost, lines, assumptions, standardNanoUsd: cost.totalNanoUsd };
 }
 
-/** What a standard cost comes to in the mode. */
+/** The standard cost in the mode. */
 export function inMode(standardNanoUsd: NanoUsd, mode: PricingMode, conditions: PricedConditions): NanoUsd {
   return pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
 }
@@ -158,31 +158,34 @@ export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced 
 const STANDS_IN =
   'the published catalog could not be read: the price is that of the catalog that came with the service, until a repricing';
 
-/** Whether audio was used of which nobody says how many tokens it was. */
+/** Whether audio was used whose number of tokens is not known. */
 export function isAudioUntold({ audio, audioInputTokens = 0, audioOutputTokens = 0 }: Usage): boolean {
   return audio > 0 && audioInputTokens + audioOutputTokens === 0;
 }
 
-/** What usage costs component by component, and what of it has no rate. */
+/** The cost of usage component by component, and the uses without a rate. */
 export interface Charges {
   lines: CostLine[];
   /** Tokens that were used and have no rate. */
   missing: Component[];
   /** Uses that were used and have no rate. */
   unlisted: Component[];
-  /** The conditions that are not standard, in brackets; empty where all are. */
+  /** The conditions that are not standard, in brackets; empty if all are. */
   under: string;
   /** Rules that stand in for a rate, and one for the rates of a region. */
   assumptions: string[];
   regional: string[];
   longPrompt: LongPrompt;
   conditions: PricedConditions;
-  /** Of the lines alone. */
+  /** The total of the lines. */
   standardNanoUsd: NanoUsd;
   totalNanoUsd: NanoUsd;
 }
 
-/** `promptTokens` says whether the rates of long prompts apply: the size of the prompt, which usage of many calls has not. */
+/**
+ * `promptTokens` decides whether the rates of long prompts apply: it is the size of the prompt, which the usage of many
+ * calls lacks.
+ */
 export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
   const assumptions: string[] = [
@@ -220,12 +223,15 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
 interface LongPrompt {
   name: string;
   reason: string;
-  /** The threshold that the prompt exceeds; 0 where there is none. */
+  /** The threshold that the prompt exceeds; 0 if there is none. */
   above: number;
 }
 
 interface Selection {
-  /** The rates of the call's service tier, speed and region; without those of tokens where the price does not know them. */
+  /**
+   * The rates of the call's service tier, speed and region; without token rates if the price does not know these
+   * conditions.
+   */
   group: Rate[];
   longPrompt: LongPrompt;
   /** Token rates are this many percent of the listed ones. */
@@ -258,7 +264,7 @@ function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: n
       ? []
       : tokens.filter(({ when }) => when?.region === undefined);
   const above = highestCrossed(known, promptTokens);
-  // A long prompt, of which the price states the rates under other conditions alone.
+  // A long prompt whose rates the price states only under other conditions.
   const isTooLong = highestCrossed(card.rates, promptTokens) > above;
   const words = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
   return {
@@ -270,16 +276,19 @@ function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: n
   };
 }
 
-/** A region that says that the call had none in particular. */
+/** A region word that means no region in particular. */
 const GLOBAL = 'global';
 
-/** Batches have the standard rates, halved, where the price lists none for them. */
+/** Batches have the standard rates, halved, if the price lists none for them. */
 function serviceTierOf({ rates }: RateCard, { serviceTier = 'standard' }: Usage, mode: PricingMode): ServiceTier {
   if (mode !== 'batch') return serviceTier;
   return rates.some(({ when }) => when?.serviceTier === 'batch') ? 'batch' : 'standard';
 }
 
-/** The rates of uses under conditions, those that state most of them first: a use costs the same where it states none. */
+/**
+ * The rates of uses under conditions; those that state most conditions come first: a use costs the same under a
+ * condition that its rate does not state.
+ */
 function usesUnder(rates: readonly Rate[], conditions: Required<PricedConditions>): Rate[] {
   const stated = ({ when }: Rate) => NAMES.filter((name) => when?.[name] !== undefined);
   const uses = rates.filter(
@@ -290,7 +299,7 @@ function usesUnder(rates: readonly Rate[], conditions: Required<PricedConditions
 
 const NAMES = ['serviceTier', 'region', 'speed'] as const;
 
-/** The highest threshold of rates that the whole prompt exceeds; 0 where it exceeds none. */
+/** The highest threshold of rates that the whole prompt exceeds; 0 if it exceeds none. */
 function highestCrossed(rates: readonly Rate[], promptTokens: number): number {
   return Math.max(
     0,
@@ -305,7 +314,10 @@ function longPromptOf({ rates }: RateCard, above: number): LongPrompt {
   return { name: 'base', reason, above };
 }
 
-/** What each component of a price is charged for. Parts that the vendor bills as their whole are in its line. */
+/**
+ * The quantity to which each component of a price applies. Parts that the vendor bills like their whole are in its
+ * line.
+ */
 function quantitiesOf(card: RateCard, usage: Usage, assumptions: string[]): [Component, number][] {
   const asWhole = (component: Component, quantity: number) => {
     if (quantity === 0 || !card.billedAsWhole?.includes(component)) return quantity;
@@ -319,7 +331,7 @@ function quantitiesOf(card: RateCard, usage: Usage, assumptions: string[]): [Com
   let audio = asWhole('audioInput', (usage.audioInputTokens ?? 0) - (usage.cachedAudioInputTokens ?? 0));
   let image = asWhole('imageInput', (usage.imageInputTokens ?? 0) - (usage.cachedImageInputTokens ?? 0));
   const text = usage.inputTokens - usage.cachedInputTokens - usage.cacheWriteInputTokens;
-  // More than the uncached prompt holds: some of it was cached, and the vendor does not say how much of which.
+  // More than the uncached prompt contains: a part was cached, and the vendor does not say how much of each kind.
   const unsaid = Math.max(0, audio + image - text);
   if (unsaid > 0) {
     const fromImage = Math.min(image, unsaid);
@@ -355,12 +367,12 @@ interface FoundRate {
   assumptions: string[];
 }
 
-/** Components of which some price lists show no rate, because they cost what other input costs. */
+/** Components for which some price lists show no rate, because they cost the same as other input. */
 const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
 
 /**
  * The rate of a component for prompts beyond a threshold (0: for any), from a group of rates under the same conditions;
- * `null` where it is not known.
+ * `null` if it is not known.
  */
 export function rateFor(group: readonly Rate[], above: number, component: Component): FoundRate | null {
   const at = (name: Component, threshold: number): FoundRate | null => {
@@ -371,7 +383,7 @@ export function rateFor(group: readonly Rate[], above: number, component: Compon
   if (listed !== null) return listed;
   const [base, input, baseInput] = [at(component, 0), at('input', above), at('input', 0)];
   if (base !== null) {
-    // Uses, and prices whose input costs the same however long the prompt is.
+    // Uses, and prices whose input costs the same for prompts of any length.
     if (isUse(component) || input === null) return base;
     if (baseInput !== null && baseInput.nanoUsdPerMillion > 0n) {
       const scaled = `${component}: no long-prompt rate is published, the base rate is scaled as the input rate is`;
@@ -386,7 +398,7 @@ export function rateFor(group: readonly Rate[], above: number, component: Compon
   return { nanoUsdPerMillion, assumptions: [`${component}: no rate is published, the input rate is used`] };
 }
 
-/** What a rate rests on that is neither stated for the model, nor made of what is. */
+/** The assumptions of a rate that is neither stated for the model nor derived from such a rate. */
 function assumptionsOf({ component, when, relatedTo, assumption }: Rate): string[] {
   if (relatedTo === undefined && assumption === undefined) return [];
   const { promptTokensAbove, ...conditions } = when ?? {};
@@ -409,13 +421,13 @@ export function reportedCost(facts: Pick<RateCard, 'provider' | 'modelKey'>, nan
   return oneLine(facts, { ...stands, assumption: "the cost is the vendor's own figure" }, nanoUsd, 1);
 }
 
-/** The cost of calls of which nothing was heard: what was held for them. */
+/** The cost of calls whose vendor never answered: their hold. */
 export function heldCost(facts: Pick<RateCard, 'provider' | 'modelKey'>, nanoUsd: NanoUsd, calls: number): Cost {
   const stands = { snapshotId: 'held', component: 'held', tierReason: 'HELD' } as const;
   return oneLine(facts, { ...stands, assumption: 'the cost is what was held: no usage was reported' }, nanoUsd, calls);
 }
 
-/** What stands for a recorded price. */
+/** The values that stand for a recorded price. */
 interface Stand {
   snapshotId: string;
   component: LineComponent;
@@ -457,12 +469,12 @@ function lineOf(
   };
 }
 
-/** The card with only those rates that the cost of this usage can need: it travels with each call. */
+/** The card with only the rates that the cost of this usage can need: it travels with each call. */
 export function cardFor(card: RateCard, usage: Usage): RateCard {
-  // The outputs also tell the tier of the model.
+  // The outputs also determine the tier of the model.
   const charged = new Set<Component>(['input', 'output', 'imageOutput', 'audioOutput']);
   for (const [component, quantity] of quantitiesOf(card, usage, [])) if (quantity > 0) charged.add(component);
-  // That a price lists rates for long prompts, for a region, for batches or for images decides how the others are used.
+  // Rates for long prompts, for a region, for batches or for images decide how the other rates are used.
   const decides = ({ component, when = {} }: Rate) =>
     when.promptTokensAbove !== undefined ||
     when.region !== undefined ||

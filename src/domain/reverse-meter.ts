@@ -1,12 +1,12 @@
 /**
- * The reversal of an increment: what of its units is given back, and by what.
+ * The reversal of an increment: the units that are given back, and by which source.
  *
- * Without the mistake, later units of the same period would have been paid by what it took. So what is given back are units
- * of it and of later increments: first those beyond what is included and purchased, the earliest of them first, whether
- * the balance paid them or nothing did; then purchased ones, and the included ones last. What the balance did not pay it
- * never pays afterwards: its customer was told that it is blocked. What came before the event is found in the totals that
- * it recorded, without the increments among them that were reversed since. A period whose plan changed after the event
- * has no last units to price: there the event's own funding is given back.
+ * Without the mistake, its source would have paid for later units of the same period. So the units to give back are
+ * those of the increment and of later ones: first those beyond included and purchased units, the earliest first,
+ * whether the balance paid for them or nothing did; then purchased ones, and the included ones last. Units that the
+ * balance did not pay for are never charged afterwards: the customer was told that they are blocked. The state before
+ * the event follows from the totals that it recorded, without earlier increments that were reversed since. If the plan
+ * changed after the event, the period has no last units to price: then the event's own funding is given back.
  */
 import type { Account, ReversedIncrement, SlotUsage } from './account.ts';
 import { type Funding, type MeterEvent, priceOverage, tiersOf } from './custom-meter.ts';
@@ -25,10 +25,10 @@ import {
   unitsIn,
 } from './unit-runs.ts';
 
-/** The meter's totals of the event's period as they are now, or were at its end. */
+/** The present totals of the meter in the event's period, or those at its end. */
 export interface PeriodTotals {
   usage: SlotUsage;
-  /** The plan version at that time, and what it says of the meter; `null` where it does not enable it. */
+  /** The plan version at that time, and its entry for the meter; `null` if it does not enable the meter. */
   usagePlanVersionId: string;
   meter: CustomMeter | null;
 }
@@ -46,16 +46,19 @@ export function totalsOf({ slots = {}, subscription }: Account): [MeterSlot, Per
 export interface Returned {
   /** The totals without the event. */
   usage: SlotUsage;
-  /** Units given back, by what had paid; they sum to the event's amount, or to zero where the meter was unlimited. */
+  /**
+   * The units given back, by their earlier source; they sum to the event's amount, or to zero if the meter was
+   * unlimited.
+   */
   funding: Funding;
-  /** Tells which credits get those that credits had paid. */
+  /** Determines the credits that get back the units paid by credits. */
   mistake: Mistake;
   refundNanoUsd: NanoUsd;
 }
 
-/** Where an increment stood. */
+/** The position of an increment. */
 type Place = Omit<ReversedIncrement, 'reversedAt'>;
-/** The totals that an increment found, and the same of the credits. */
+/** The totals before an increment, and the same for credits. */
 interface Standing {
   found: Units;
   mistake: Mistake;
@@ -64,12 +67,15 @@ interface Standing {
 interface Units {
   included: bigint;
   credits: bigint;
-  /** Those that are neither. */
+  /** The units that are neither included nor purchased. */
   beyond: readonly Run[];
 }
 
 const NO_UNITS: Units = { included: 0n, credits: 0n, beyond: [] };
-/** Reversed increments of a period that are remembered. Beyond it, the oldest count as if they had come before all. */
+/**
+ * The most reversed increments of a period that are remembered. Beyond it, the oldest count as if they were the first
+ * of all.
+ */
 const REVERSED_MAX = 50;
 
 export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Returned {
@@ -83,7 +89,7 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
     totals.meter && samePlan
       ? priceOverage(tiersOf(totals.meter), { before: overageNow - BigInt(overage), after: overageNow }).totalNanoUsd
       : BigInt(event.charge?.amountNanoUsd ?? 0);
-  // Never more than the period's charges, whatever was given back of them before.
+  // Never more than the period's charges, whatever was given back before.
   const refundNanoUsd = priced < chargedNow ? priced : chargedNow;
   return {
     usage: {
@@ -100,10 +106,10 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
   };
 }
 
-/** What is given back, and what is left beyond included and purchased units. */
+/** The units given back, and the rest beyond included and purchased units. */
 type GivenBack = { funding: Funding } & RunTotals;
 
-/** Where the event stood among others is not asked: of what is left, overage counts as the earlier. */
+/** The event's position among others does not matter here: of the remaining units, overage counts as the earlier. */
 function ownFunding({ funding }: MeterEvent, now: SlotUsage): GivenBack {
   return { funding, ...beyondLess(now, funding) };
 }
@@ -112,11 +118,14 @@ function beyondLess({ overage, unfunded }: SlotUsage, funding: Funding): RunTota
   return { overage: less(overage, funding.overage), unfunded: less(unfunded, funding.unfunded) };
 }
 
-/** The units of the event and of later ones that would not be there, or would be paid by less, without the event. */
+/**
+ * The units of the event and of later ones that would not exist, or that a nearer source would pay for, without the
+ * event.
+ */
 function displaced(event: MeterEvent, now: SlotUsage): GivenBack {
   const amount = BigInt(event.amount);
   const own = takeOut(unitsOf(now), standing(now.reversed ?? [], placeOf(event)).found, amount);
-  // Where less is left since then, the rest comes from the whole period.
+  // If fewer units are left since then, the rest comes from the whole period.
   const rest = takeOut(own.left, NO_UNITS, amount - own.count);
   const of = (source: keyof Funding) => Number(own.taken[source] + rest.taken[source]);
   return {
@@ -125,7 +134,7 @@ function displaced(event: MeterEvent, now: SlotUsage): GivenBack {
   };
 }
 
-/** Where the event stood: its number, and the totals that it found. */
+/** The position of the event: its number, and the totals before it. */
 function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): Place {
   const after: SlotUsage = totalsAfter ?? { usage: '0', overage: '0' };
   return {
@@ -141,13 +150,16 @@ function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): P
   };
 }
 
-/** Without the last ones, which are those of the increment. */
+/** The runs without the last ones, which belong to the increment. */
 function runsBefore(runs: readonly Run[], funding: Funding): RunTotals {
   const [before] = splitRuns(runs, unitsIn(runs) - unitsIn(runsOfFunding(funding)));
   return totalsOfRuns(before);
 }
 
-/** What an increment found, and which credits paid before it, in a history without the increments before it that were reversed after it. */
+/**
+ * The totals before an increment, and the credits that paid before it, in a history without the earlier increments that
+ * were reversed after it.
+ */
 function standing(reversed: readonly ReversedIncrement[], place: Place): Standing {
   const known: { of: ReversedIncrement; standing: Standing }[] = [];
   const standingOf = ({ number, before, eventId, atMs = 0 }: Place): Standing => {
@@ -165,7 +177,7 @@ function standing(reversed: readonly ReversedIncrement[], place: Place): Standin
   return standingOf(place);
 }
 
-/** As many units as there are of those that came after `found`: from beyond the allowance inwards. */
+/** As many of the units after `found` as exist: from beyond the allowance inwards. */
 function takeOut(
   all: Units,
   found: Units,

@@ -1,5 +1,5 @@
 /**
- * Sampling decisions: which calls are stored for review, and why.
+ * Sampling decisions: the calls that are stored for review, and the reasons.
  *
  * The decision depends only on the policy, the call and a fraction, which is derived from the hash of the policy's
  * version and the call's sampling key. So the service and a client decide alike, and a key keeps its decision until the
@@ -85,14 +85,14 @@ export function fractionOf(sha256Hex: string): number {
   return Number.parseInt(sha256Hex.slice(0, FRACTION_DIGITS), 16) / 2 ** (4 * FRACTION_DIGITS);
 }
 
-/** The decision's id, from the half of the hash that does not decide: the same for the same key and policy version. */
+/** The decision's id, from the other half of the hash: the same for the same key and policy version. */
 export function decisionIdOf(sha256Hex: string): string {
   return `sd_${sha256Hex.slice(32)}`;
 }
 
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Input tokens where they are known, else an estimate of four characters per token, rounded up; else 0. */
+/** Input tokens if they are known; otherwise an estimate of four characters per token, rounded up, or 0. */
 export function candidateTokens(counts: {
   inputTokens?: number | undefined;
   inputCharacters?: number | undefined;

@@ -6,12 +6,12 @@
  */
 
 const ERROR_MESSAGE_LENGTH_MAX = 500;
-/** No message is read further than this, so that a long one costs no more than a short one. */
+/** The rest of a longer message is not read, so that it costs no more than a short one. */
 const READ_LENGTH_MAX = 4_000;
 
-/** Words, numbers and short mixtures of both: what the name of a model, a path or an option is made of. */
+/** Words, numbers and short mixtures of both: the parts of a model's name, a path or an option. */
 const NAME_PART = /^(?:[a-z]{1,14}|\d{1,8}|[a-z\d]{1,5})$/;
-/** Quoted text that is longer is a prompt or a completion. */
+/** A longer quotation is a prompt or a completion. */
 const QUOTE_LENGTH_MAX = 39;
 
 const quoted = (text: string, content: string) => (content.length > QUOTE_LENGTH_MAX ? '[text]' : text);
@@ -41,9 +41,7 @@ export function sanitizeErrorMessage(message: string): string {
   return clean.replace(/\s+/g, ' ').trim().slice(0, ERROR_MESSAGE_LENGTH_MAX) || '[empty]';
 }
 
-/**
- * Without everything from the first tag on, and from the first brace to the last, or to the end where a body was cut.
- */
+/** Removes everything from the first tag on, and from the first brace to the last, or to the end if a body was cut. */
 function withoutBody(text: string, cut: boolean): string {
   const plain = text.replace(/<[a-z!?/][\s\S]*/i, '[body]');
   const from = plain.indexOf('{');

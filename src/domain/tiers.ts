@@ -3,12 +3,12 @@
  * (entitlements.ts) and a list of the organization's models.
  */
 
-/** The lowest first: where a plan downgrades, an exhausted tier is replaced by one before it. */
+/** The lowest first: if a plan downgrades, an exhausted tier is replaced by one before it. */
 export const TIERS = ['standard', 'premium'] as const;
 
 export type Tier = (typeof TIERS)[number];
 
-/** What a call without any request for a tier or a capability gets. */
+/** The tier of a call that requests neither a tier nor a capability. */
 export const DEFAULT_TIER: Tier = 'standard';
 
 /** The tier that `isPremium` asserts. */

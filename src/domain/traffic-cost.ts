@@ -1,8 +1,9 @@
 /**
- * What traffic would have cost at another price: sums of calls that were made under the same conditions, each at the
- * rates of that price.
+ * The cost that traffic would have had at another price: sums of calls under the same conditions, each at the rates of
+ * that price.
  *
- * Each component of a sum is rounded once, and not for each call. What has no rate is named and is not in the cost.
+ * Each component of a sum is rounded once, and not for each call. Uses without a rate are named and excluded from the
+ * cost.
  */
 import type { NanoUsd } from './money.ts';
 import type { RateCard } from './price.ts';
@@ -19,7 +20,7 @@ export interface Traffic {
 }
 
 export interface TrafficCost {
-  /** `null` where nothing that costs has a rate: what is not known is not zero. */
+  /** `null` if nothing that costs has a rate: an unknown cost is not zero. */
   nanoUsd: NanoUsd | null;
   /** Components without a rate, each with the conditions under which it has none. */
   notPriced: string[];

@@ -1,8 +1,8 @@
 /**
- * Usage of which a vendor reported some figures that make no sense: what is recorded in their place.
+ * Usage whose vendor reported some figures that make no sense: the figures that are recorded instead.
  *
- * Each unclear figure counts at its bound: the prompt, the output and the uses at what the call could have at most, a part at
- * its whole where its tokens cost more than others of the whole. Nothing else changes.
+ * Each unclear figure counts at its bound: the prompt, the output and the uses at the most that the call could have,
+ * and a part at its whole if its tokens cost more than the others of the whole. Nothing else changes.
  */
 import type { BilledUses } from './bound.ts';
 import type { Component, RateCard } from './price.ts';
@@ -11,29 +11,32 @@ import { type Count, PARTS, type Usage } from './usage.ts';
 /** Figures that can be unclear. `fileSearch` stands in `toolUses`. */
 export type UnclearFigure = Count | 'fileSearch';
 
-/** What is not known of usage. */
+/** The unknown part of usage. */
 export interface Unclear {
-  /** Figures that were reported in a form that makes no sense: what stands for them is proved by the others, or zero. */
+  /**
+   * Figures that were reported in a form that makes no sense: the figures in their place follow from the others, or are
+   * zero.
+   */
   unclear?: readonly UnclearFigure[] | undefined;
-  /** Tokens of the whole call, where the vendor reports nothing else of them. */
+  /** The tokens of the whole call, if the vendor reports nothing else about them. */
   totalTokens?: number | undefined;
 }
 
-/** What request and answer tell of uses, and which of these the answer tells in a form that makes no sense. */
+/** The uses that request and answer show, and those that the answer shows in a form that makes no sense. */
 export type CountedUses = BilledUses & Pick<Unclear, 'unclear'>;
 
-/** What a call can use at most, and what is counted of it. */
+/** The most that a call can use, and our own counts of it. */
 export interface UsageBound {
   inputTokens: number;
   outputTokens: number;
   uses: Partial<Record<Component, number>>;
-  /** Our count of the prompt. */
+  /** Callmeter's count of the prompt. */
   promptTokens: number;
-  /** Our count of the text that came; absent if it was not counted. */
+  /** Callmeter's count of the text that arrived; absent if it was not counted. */
   writtenTokens?: number | undefined;
 }
 
-/** The component that each figure is charged as. What is of no component is not charged. */
+/** The component as which each figure is charged. A figure without a component is not charged. */
 const COMPONENT_OF: Partial<Record<UnclearFigure, Component>> = {
   inputTokens: 'input',
   responseTokens: 'output',
@@ -55,8 +58,8 @@ const COMPONENT_OF: Partial<Record<UnclearFigure, Component>> = {
 };
 
 /**
- * The usage with its unclear figures at their bound; `null` if one that is charged has none. `card` is the whole price;
- * `null` where there is none.
+ * The usage with its unclear figures at their bound; `null` if a charged one has none. `card` is the whole price;
+ * `null` if there is none.
  */
 export function atBound(
   usage: Usage,
@@ -87,7 +90,7 @@ export function atBound(
     const within = PARTS.filter(({ parts }) => parts.includes(figure));
     const rate = rateOf(COMPONENT_OF[figure]);
     const isDearer = within.every(({ whole }) => rate > rateOf(COMPONENT_OF[whole]));
-    // What costs no more than its whole is left in it, and reasoning costs nothing of its own.
+    // A part that costs no more than its whole stays in it, and reasoning has no cost of its own.
     if (isDearer || figure === 'reasoningTokens')
       filled[figure] = Math.min(...within.map((group) => left(filled, figure, group)));
   }
@@ -105,7 +108,8 @@ function wholesOf(
 ): Pick<Usage, 'inputTokens' | 'responseTokens'> {
   const { promptTokens = 0, writtenTokens = 0, inputTokens: input = 0, outputTokens: output = 0 } = bound ?? {};
   if (totalTokens !== undefined) {
-    // Output costs more than a prompt: at least what came, and all of the total that our count of the prompt is not.
+    // Output costs more than a prompt: it is at least the text that arrived, and all of the total beyond our count of
+    // the prompt.
     const answered = Math.min(totalTokens, output, Math.max(totalTokens - promptTokens, writtenTokens));
     return { inputTokens: totalTokens - answered, responseTokens: answered };
   }
@@ -115,7 +119,7 @@ function wholesOf(
   };
 }
 
-/** What the whole holds besides its other parts. */
+/** The rest of the whole without its other parts. */
 function left(usage: Usage, figure: Count, { whole, parts }: (typeof PARTS)[number]): number {
   const others = parts.filter((part) => part !== figure).reduce((sum, part) => sum + (usage[part] ?? 0), 0);
   return Math.max(0, (usage[whole] ?? 0) - others);

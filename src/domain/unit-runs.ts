@@ -1,8 +1,8 @@
 /**
- * The units of a custom meter beyond those that are included and purchased, in the order of their increments: runs that
- * the balance paid as overage, and runs that nothing paid.
+ * The units of a custom meter beyond included and purchased ones, in the order of their increments: runs that the
+ * balance paid as overage, and runs that nothing paid.
  *
- * An allowance that becomes free again goes to the earliest of them, so a reversal has to know which came first.
+ * An allowance that becomes free again goes to the earliest of them, so a reversal has to know their order.
  */
 import type { SlotUsage } from './account.ts';
 
@@ -13,17 +13,17 @@ export interface Run {
   units: bigint;
 }
 
-/** What a meter's totals say of these units. */
+/** The figures of these units in a meter's totals. */
 export type RunTotals = Pick<SlotUsage, 'overage' | 'unfunded' | 'turns'>;
 
-/** Runs that are told apart. Of more, the oldest count as if overage had come first. */
+/** The most runs that are kept apart. Beyond it, the oldest count as if overage had come first. */
 const RUNS_MAX = 20;
 
 export function runsOf({ overage, unfunded = '0', turns = [overage, unfunded] }: RunTotals): Run[] {
   return turns.map((units, turn) => ({ source: sourceOf(turn), units: BigInt(units) }));
 }
 
-/** The runs of an increment: its overage comes before what nothing pays, but it never has both. */
+/** The runs of an increment: overage would come before unpaid units, but an increment never has both. */
 export function runsOfFunding({ overage, unfunded }: Record<Source, number>): Run[] {
   return runsOf({ overage: String(overage), unfunded: String(unfunded) });
 }
@@ -55,7 +55,7 @@ export function unitsIn(runs: readonly Run[]): bigint {
   return runs.reduce((sum, { units }) => sum + units, 0n);
 }
 
-/** The first units, as many as there are, and those after them. */
+/** The first `count` units, as far as they exist, and the units after them. */
 export function splitRuns(runs: readonly Run[], count: bigint): [Run[], Run[]] {
   const [first, after]: [Run[], Run[]] = [[], []];
   let left = count;

@@ -1,9 +1,8 @@
 /**
- * Lines of a batch that ran, and whose answers cannot be had: what is recorded of them.
+ * Lines of a batch that ran, but whose answers cannot be read: the record that is made for them.
  *
- * Nobody knows anything of a single line, so all lines of a tier that the allowance pays are one record, and so are those
- * on credit. They count as the calls that were reserved for them, or are charged what was held for them. That is
- * provisional.
+ * No single line is known, so all lines of a tier that the allowance pays are one record, and so are those on credit.
+ * They count as the calls that were reserved for them, or are charged their hold. That is provisional.
  */
 import { type Account, countOnBalance } from './account.ts';
 import { type BatchHold, costOfLines, tokensOf } from './batch-hold.ts';
@@ -23,12 +22,15 @@ export interface UnreadLines {
   lines: number;
   searches: number;
   outputTokens: number;
-  /** `null` where it is not known. */
+  /** `null` if it is not known. */
   costNanoUsd: NanoUsd | null;
   markupPercent: number;
 }
 
-/** At most `linesMax` of the lines that the batch still holds for; nobody knows which, so the lowest tier is first. */
+/**
+ * At most `linesMax` of the lines that the batch still holds for; which lines ran is unknown, so the lowest tier is
+ * first.
+ */
 export function unreadLines(held: BatchHold, linesMax: number): UnreadLines[] {
   const { markupPercent, reservesTokens } = held;
   let [linesLeft, searchesLeft] = [linesMax, held.searches];

@@ -7,7 +7,7 @@ import type { Conditions } from './usage.ts';
 /** The parts that one answer may report. */
 export const PARTS_MAX = 32;
 
-/** The figures of both together; what is no figure, such as a condition, is that of the first. */
+/** The sums of the figures of both; a member that is not a figure, such as a condition, comes from the first. */
 export function sumUsage<Figures extends object>(one: Figures, other: Figures): Figures {
   return sum(one as never, other as never) as never;
 }
@@ -22,12 +22,12 @@ function sum(one: Record<string, unknown>, other: Record<string, unknown>): Reco
   return { ...one, ...Object.fromEntries(added) };
 }
 
-/** What tells parts apart. */
+/** The members that distinguish parts. */
 type OfModel = { [Name in keyof Conditions | 'providerUsed' | 'modelUsed']?: unknown };
 
 /**
- * At most `PARTS_MAX`: beyond that, those of the same model and conditions are summed, and the last of them whatever they are.
- * What is summed over models has none, and so has no price.
+ * At most `PARTS_MAX`: beyond that, parts with the same model and conditions are summed, and then the last parts,
+ * whatever they are. A sum over several models has no model, and so no price.
  */
 export function boundedParts<Part extends OfModel>(parts: readonly Part[]): Part[] {
   if (parts.length <= PARTS_MAX) return [...parts];

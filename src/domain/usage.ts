@@ -1,8 +1,8 @@
 /**
- * Usage: what a call used, in the units that vendors bill, and under which conditions.
+ * Usage: the quantities of a call in the units that vendors bill, and the conditions under which it was served.
  *
- * Tokens of a detail (audio, images, kinds of cache writes, reasoning) are part of their whole: image output is within the
- * output. A detail that is absent is zero.
+ * Tokens of a detail (audio, images, kinds of cache writes, reasoning) are part of their whole: image output is within
+ * the output. An absent detail is zero.
  */
 
 /** Service tiers that vendors bill. `other`: one without a published rate (scale, provisioned or off-peak capacity). */
@@ -25,7 +25,7 @@ export const TOKEN_DETAILS = [
 ] as const;
 export type TokenDetail = (typeof TOKEN_DETAILS)[number];
 
-/** Uses of the vendor's own tools, beside web searches. */
+/** Uses of the vendor's own tools, besides web searches. */
 export interface ToolUses {
   /** File searches. */
   fileSearch?: number | undefined;
@@ -33,7 +33,7 @@ export interface ToolUses {
   codeMinutes?: number | undefined;
 }
 
-/** Under which conditions the vendor served the call; absent: the standard ones. */
+/** The conditions under which the vendor served the call; an absent one is standard. */
 export interface Conditions {
   serviceTier?: ServiceTier | undefined;
   /** The region of the endpoint; absent or `global`: none in particular. */
@@ -43,9 +43,9 @@ export interface Conditions {
 
 export interface UsageDetails extends Partial<Record<TokenDetail, number | undefined>>, Conditions {
   toolUses?: ToolUses | undefined;
-  /** Images made, of a model that bills each. */
+  /** Generated images, for a model that bills each. */
   images?: number | undefined;
-  /** Characters spoken, of a model that bills them. */
+  /** Spoken characters, for a model that bills them. */
   characters?: number | undefined;
 }
 
@@ -68,19 +68,18 @@ export interface BaseUsage {
 export interface Usage extends BaseUsage, UsageDetails {}
 
 /**
- * Where figures of usage come from. `reported`: from the vendor or the application. `partial`: from the vendor, whose
- * answer broke off or had unclear figures, and completed by our count and by the call's bound. `estimated`: our count
- * alone. What is not `reported` is provisional: it counts and is charged like any usage, until a reported figure replaces
- * it.
+ * The source of usage figures. `reported`: the vendor or the application. `partial`: the vendor, whose answer broke off
+ * or had unclear figures, completed by our count and by the call's bound. `estimated`: only our count. Usage that is
+ * not `reported` is provisional: it counts and is charged like any usage, until a reported figure replaces it.
  */
 export const USAGE_SOURCES = ['reported', 'partial', 'estimated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
 export type ProvisionalSource = Exclude<UsageSource, 'reported'>;
 
 /**
- * What decided the output tokens of provisional usage. `text`: what came of the answer, by our count or the vendor's. `time`:
- * how long the vendor worked, at the highest rate seen of the model. `held`: what was held for the output in steps. `bound`:
- * the most that there can be.
+ * The basis of the output tokens of provisional usage. `text`: the part of the answer that arrived, by our count or the
+ * vendor's. `time`: the time that the vendor worked, at the model's highest observed rate. `held`: the hold for the
+ * output in steps. `bound`: the most that is possible.
  */
 export const OUTPUT_BASES = ['text', 'time', 'held', 'bound'] as const;
 export type OutputBasis = (typeof OUTPUT_BASES)[number];
@@ -100,17 +99,17 @@ export const NO_USAGE: BaseUsage = {
   audioSeconds: 0,
 };
 
-/** Counts of usage; those of tools stand in `toolUses`. */
+/** Counts of usage; counts of tools are in `toolUses`. */
 export type Count = keyof BaseUsage | TokenDetail | 'images' | 'characters';
 
 const DETAIL_COUNTS = [...TOKEN_DETAILS, 'images', 'characters'] as const;
 const CONDITIONS = ['serviceTier', 'region', 'speed'] as const;
 
-/** Every name of usage: what `takeUsage` takes. */
+/** Every name of usage that `takeUsage` takes. */
 const NAMES = [...(Object.keys(NO_USAGE) as (keyof BaseUsage)[]), ...DETAIL_COUNTS, ...CONDITIONS, 'toolUses'] as const;
 export type UsageName = (typeof NAMES)[number];
 
-/** Conditions that say nothing. */
+/** Conditions that have no effect. */
 export const STANDARD_CONDITIONS: Partial<Record<UsageName, unknown>> = {
   serviceTier: 'standard',
   region: 'global',
@@ -147,7 +146,7 @@ export function isUsed(usage: Usage): boolean {
   return [...counts, toolUses.fileSearch ?? 0, toolUses.codeMinutes ?? 0].some((count) => count > 0);
 }
 
-/** Wholes with their parts. Of one line, the parts do not overlap, so that together they are within the whole. */
+/** Wholes with their parts. The parts in one line do not overlap, so together they are within the whole. */
 export const PARTS: readonly { whole: Count; parts: readonly Count[] }[] = [
   { whole: 'inputTokens', parts: ['cachedInputTokens', 'cacheWriteInputTokens'] },
   { whole: 'inputTokens', parts: ['audioInputTokens', 'imageInputTokens'] },
@@ -161,7 +160,7 @@ export const PARTS: readonly { whole: Count; parts: readonly Count[] }[] = [
 
 export type Counts = { readonly [Name in Count]?: number | undefined };
 
-/** Parts that exceed their whole: which field to mend, and the rule in words. `null` where none does. */
+/** Parts that exceed their whole: the field to correct, and the rule in words. `null` if none does. */
 export function excessiveParts(usage: Counts): { field: Count; message: string } | null {
   for (const { whole, parts } of PARTS) {
     const size = usage[whole] ?? 0;

@@ -1,5 +1,5 @@
 /**
- * Which headers a request to a vendor may have. Names are in lower case.
+ * The headers that a request to a vendor may have. Names are in lower case.
  */
 
 /** Headers of the connection, and headers that the runtime sets itself. */
@@ -21,7 +21,7 @@ const CONNECTION = new Set([
 ]);
 /** Headers in which proxies describe the caller; a vendor would believe them. */
 const CALLER_PREFIXES = ['cf-', 'proxy-', 'x-forwarded-'];
-/** What describes the body is for each request to say. */
+/** Each request sets the headers that describe its body. */
 const BODY = new Set(['accept', 'content-encoding', 'content-type']);
 const CREDENTIAL = /(?:^|-)(?:api-?key|auth|authorization|cookies?|credentials?|key|password|secret|signature|token)$/;
 

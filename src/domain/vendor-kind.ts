@@ -1,8 +1,8 @@
 /**
- * The kind of a vendor: whose API it has. What the service does with a vendor depends on its kind, never on a part of
- * its name, because the operator chooses the name.
+ * The kind of a vendor: the provider whose API it has. The service treats a vendor by its kind, never by a part of its
+ * name, because the operator chooses the name.
  *
- * What each kind accepts stands in `vendors/kind.ts`.
+ * `vendors/kind.ts` knows the requests that each kind accepts.
  */
 
 export const VENDOR_KINDS = [
@@ -29,15 +29,18 @@ const HOSTS: readonly (readonly [VendorKind, RegExp])[] = [
   ['openrouter', /^(?:[a-z0-9-]+\.)?openrouter\.ai$/],
 ];
 
-/** Names that are a kind if nothing else tells: what a vendor at an address of one's own, such as a proxy, is called. */
+/**
+ * Names that stand for a kind if nothing else decides it: names of vendors at the organization's own address, such as a
+ * proxy.
+ */
 const NAMED = new Set<string>(['openai', 'anthropic', 'google', 'azure'] satisfies VendorKind[]);
 
-/** The kind of a vendor that no kind was set for. */
+/** The kind of a vendor for which no kind was set. */
 export function kindOfVendor(provider: string, baseUrl: string): VendorKind {
   return kindAt(baseUrl) ?? kindNamed(provider);
 }
 
-/** The kind that an address has by its host; `null` for a host that is not known. */
+/** The kind of an address by its host; `null` for an unknown host. */
 export function kindAt(address: string): VendorKind | null {
   // A name may end with a dot for the root.
   const host = URL.parse(address)?.hostname.replace(/\.$/, '') ?? '';

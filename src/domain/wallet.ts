@@ -2,9 +2,9 @@
  * The wallet: a customer's prepaid USD balance and purchased units of the custom meters, with a ledger of every change.
  *
  * A wallet is immutable: each function returns a new one. Credits that expire soonest are spent first, then the oldest.
- * Charges that settle after the balance ran out overdraw USD; the next grant repays the overdraft. What open calls hold
- * and pending charges will take stays in a credit that expires meanwhile. Every change of a balance adds a ledger entry,
- * and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or of units.
+ * Charges that settle after the balance ran out overdraw USD; the next grant repays the overdraft. If a credit expires,
+ * the amounts that open calls hold and pending charges will take stay in it. Every change of a balance adds a ledger
+ * entry, and the entries of a unit sum to its balance. Amounts are decimal strings of nano-USD or of units.
  */
 import type { CorrectionKind } from './correction.ts';
 import { METER_SLOTS, type MeterSlot } from './meters.ts';
@@ -17,15 +17,15 @@ export interface Credit {
   creditId: string;
   unit: CreditUnit;
   granted: string;
-  /** Always above zero: a credit that is used up leaves the wallet. */
+  /** Always above zero: a used-up credit leaves the wallet. */
   remaining: string;
   grantedAtMs: number;
-  /** Exclusive end of the time in which it can be spent; `null` never expires. */
+  /** The exclusive end of the time in which it can be spent; `null` never expires. */
   expiresAtMs: number | null;
   reference: string | null;
 }
 
-/** What a balance paid, or got back. */
+/** The subject that a balance paid, or got back from. */
 export interface EntrySubject {
   kind: 'call' | 'meter_event';
   id: string;
@@ -33,7 +33,7 @@ export interface EntrySubject {
 
 export const ENTRY_CAUSES = ['GRANT', 'SPEND', 'EXPIRY', 'REVOKE', 'RETURN'] as const;
 export type EntryCause = (typeof ENTRY_CAUSES)[number];
-/** Causes of entries whose reference is a charge or an increment, and no text of the operator. */
+/** Causes of entries whose reference is a charge or an increment, not an operator's text. */
 export const PAYMENTS: readonly EntryCause[] = ['SPEND', 'RETURN'];
 
 export interface LedgerEntry {
@@ -46,13 +46,16 @@ export interface LedgerEntry {
   balance: string;
   /** The credit that paid; `null` for an overdraft. */
   creditId: string | null;
-  /** The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. What is returned names the charge or the meter event that returns it. */
+  /**
+   * The id of the charge or the meter event, the operator's reference of a grant, or the reason of a revocation. A
+   * return names the charge or the meter event that returns the amount.
+   */
   reference: string | null;
-  /** Of what was spent and returned. Old entries do not have it. */
+  /** The subject of amounts that were spent or returned. Older entries do not have it. */
   subject?: EntrySubject | undefined;
-  /** The correction of the subject that spent or returned it; absent if it was its first charge. */
+  /** The correction of the subject that spent or returned the amount; absent for its first charge. */
   correction?: CorrectionKind | undefined;
-  /** Of what is returned: what had taken it. Known in the customer's object alone. */
+  /** For a return: the record that had taken the amount. Known only in the customer's object. */
   corrects?: Recorded;
 }
 
@@ -66,11 +69,11 @@ export interface Recorded {
 export interface Wallet {
   /** In the order in which they are spent. */
   credits: Credit[];
-  /** Nano-USD spent beyond the credits. While it is above zero there is no USD credit. */
+  /** Nano-USD spent beyond the credits. While it is above zero, no USD credit exists. */
   overdraft: string;
   /** Nano-USD held for open calls. */
   held: string;
-  /** Nano-USD of pending charges; those that give back are not in it. */
+  /** Nano-USD of pending charges; charges that give back are not included. */
   unsettled: string;
   /** Ledger entries since the wallet was last stored. */
   entries: LedgerEntry[];
@@ -78,10 +81,10 @@ export interface Wallet {
 
 export const EMPTY_WALLET: Wallet = { credits: [], overdraft: '0', held: '0', unsettled: '0', entries: [] };
 
-/** Credits that a customer may have at the same time. */
+/** The most credits that a customer may have at the same time. */
 export const LIVE_CREDITS_MAX = 100;
 
-/** The sum of the credits of a unit. Only USD can be overdrawn, and then be negative. */
+/** The sum of the credits of a unit. Only USD can be overdrawn, and so be negative. */
 export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
   const credit = wallet.credits.reduce(
     (sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum),
@@ -96,7 +99,8 @@ export function availableUsd(wallet: Wallet): NanoUsd {
 }
 
 /**
- * Adds a credit and repays the overdraft from it. Ignores `credit.remaining`: a new credit has all that was granted.
+ * Adds a credit and repays the overdraft from it. Ignores `credit.remaining`: a new credit has the whole granted
+ * amount.
  */
 export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   const granted = BigInt(credit.granted);
@@ -112,7 +116,7 @@ export function grantCredit(wallet: Wallet, credit: Credit): Wallet {
   return record(wallet, next, [{ atMs, unit, cause: 'GRANT', amount: granted, creditId, reference }]);
 }
 
-/** Spends `amount` of a unit. USD can be overdrawn. Throws a RangeError where another unit has less than `amount`. */
+/** Spends `amount` of a unit. USD can be overdrawn. Throws a RangeError if another unit has less than `amount`. */
 export function spend(
   wallet: Wallet,
   unit: CreditUnit,
@@ -139,9 +143,8 @@ export function spend(
 }
 
 /**
- * Removes what is left of expired credits. USD that open calls hold, or pending charges will take, was there when it was
- * needed: as much of it stays as the credits that are spent before do not cover. Returns the same object when nothing
- * is removed.
+ * Removes the rest of expired credits. USD that open calls hold, or pending charges will take, existed when it was
+ * needed: the part that credits spent earlier do not cover stays. Returns the same object if nothing is removed.
  */
 export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
   let claimed = claimedUsd(wallet);
@@ -160,17 +163,17 @@ export function expireCredits(wallet: Wallet, nowMs: number): Wallet {
   return changes.length === 0 ? wallet : record(wallet, { ...wallet, credits }, changes);
 }
 
-/** A credit that paid, and what it paid. */
+/** A credit that paid, and the amount. */
 export interface Payer {
-  /** Its terms; what remained of it is ignored. */
+  /** The terms of the credit; its remaining amount is ignored. */
   credit: Credit;
   paid: bigint;
 }
 
 /**
- * Gives back what was spent: first the overdraft is repaid, then the credits that paid get it, the one that is spent last
- * first. What none of them takes becomes a credit of its own, for good. What a credit gets after its expiry expires
- * again.
+ * Gives back a spent amount: first the overdraft is repaid, then the credits that paid get it, the one that is spent
+ * last first. The rest becomes a credit of its own, which never expires. An amount that a credit gets after its expiry
+ * expires again.
  */
 export function giveBack(
   wallet: Wallet,
@@ -205,23 +208,23 @@ export function giveBack(
 
 export const lastSpentFirst = (a: Credit, b: Credit) => bySpendingOrder(b, a);
 
-/** What is given back, of which credits. */
+/** The amount that is given back, and the credits that paid it. */
 export interface GivenBack {
   unit: CreditUnit;
   amount: bigint;
-  /** The first ones before the next. */
+  /** The earlier groups come before the later ones. */
   payers: readonly (readonly Payer[])[];
   reference: string;
   subject?: EntrySubject;
   correction?: CorrectionKind | undefined;
   corrects: Recorded;
-  /** The id of the credit that takes what no other does. */
+  /** The id of the credit that takes the rest. */
   creditId: string;
 }
 
 /**
- * Takes back what is left of a credit. What open calls hold of it, or pending charges will take, counts as spent, and
- * expires where it is not. Returns the same object where nothing is left.
+ * Revokes the rest of a credit. The part that open calls hold, or pending charges will take, counts as spent, and
+ * expires if it is not spent. Returns the same object if nothing is left.
  */
 export function revokeCredit(wallet: Wallet, creditId: string, reason: string, nowMs: number): Wallet {
   const credit = wallet.credits.find((each) => each.creditId === creditId);
@@ -237,7 +240,10 @@ export function revokeCredit(wallet: Wallet, creditId: string, reason: string, n
   return record(wallet, { ...wallet, credits }, [{ ...change, amount: -left }]);
 }
 
-/** When the next credit expires after `nowMs`; `null` where none does. What holds have kept of one goes with them. */
+/**
+ * The next expiry of a credit after `nowMs`; `null` if none expires. The part of a credit that holds have kept ends
+ * with them.
+ */
 export function nextExpiryMs(wallet: Wallet, nowMs: number): number | null {
   // Spending order puts the soonest expiry first.
   return wallet.credits.find((credit) => !isExpired(credit, nowMs))?.expiresAtMs ?? null;
@@ -252,8 +258,8 @@ export function release(wallet: Wallet, amount: NanoUsd): Wallet {
 }
 
 /**
- * Counts a pending charge, so that new usage cannot spend its amount. One below zero does not count: what it gives back may
- * expire on its way, and can be spent when it is there.
+ * Counts a pending charge, so that new usage cannot spend its amount. A charge below zero does not count: the amount
+ * that it gives back may expire on its way, and can be spent only when it arrives.
  */
 export function addUnsettled(wallet: Wallet, amount: NanoUsd): Wallet {
   return amount <= 0n ? wallet : { ...wallet, unsettled: (BigInt(wallet.unsettled) + amount).toString() };
@@ -290,7 +296,7 @@ function record(before: Wallet, next: Wallet, changes: Change[]): Wallet {
   return { ...next, entries: [...before.entries, ...entries] };
 }
 
-/** What open calls hold, and pending charges will take. */
+/** The holds of open calls, and the amount that pending charges will take. */
 function claimedUsd({ held, unsettled }: Wallet): NanoUsd {
   return BigInt(held) + BigInt(unsettled);
 }

@@ -1,6 +1,6 @@
 /**
- * The delivery of an event to an endpoint: what an answer means, when the next attempt is due, and when the endpoint counts
- * as gone.
+ * The delivery of an event to an endpoint: the meaning of an answer, the time of the next attempt, and the time at
+ * which the endpoint counts as gone.
  */
 
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../platform/time.ts';
@@ -12,24 +12,26 @@ export interface WebhookKey {
   webhookId: string;
 }
 
-/** Waits after the first attempts that failed, each from one to the next. */
+/** The waits between the first failed attempts. */
 const FIRST_WAITS_MS = [5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, HOUR_MS];
-/** The wait after each attempt that follows them. */
+/** The wait after each later attempt. */
 const LATER_WAIT_MS = 6 * HOUR_MS;
-/** No attempt is made later than this after the first one. */
+/** The latest attempt, as a time after the first one. */
 const ATTEMPTED_MS_MAX = 72 * HOUR_MS;
-/** An endpoint that failed for so long, without any success, is switched off. */
+/** An endpoint that failed for this long, without any success, is disabled. */
 const FAILING_MS_MAX = 5 * DAY_MS;
 
 export type Outcome = 'delivered' | 'failed' | 'gone';
 
-/** What an answer means; `null` where none came. A redirect is not followed, and has not taken the event. */
+/** The meaning of an answer; `null` if none arrived. A redirect is not followed, and has not taken the event. */
 export function outcomeOf(status: number | null): Outcome {
   if (status === 410) return 'gone';
   return status !== null && status >= 200 && status < 300 ? 'delivered' : 'failed';
 }
 
-/** When an event is sent again after so many attempts, the last of which failed now; `null` where it is given up. */
+/**
+ * The time of an event's next attempt after this many attempts, the last of which failed now; `null` if it is given up.
+ */
 export function nextAttemptMs(
   attempts: number,
   { firstAttemptMs, nowMs }: { firstAttemptMs: number; nowMs: number },
@@ -39,8 +41,8 @@ export function nextAttemptMs(
 }
 
 /**
- * Since when every request to an endpoint failed, where one failed now: since `sinceMs`, unless nothing was sent to it for
- * longer than attempts are apart. Whether it would have failed then, nobody knows.
+ * The time since which every request to an endpoint failed, if one failed now: `sinceMs`, unless nothing was sent for
+ * longer than attempts are apart. Whether a request would have failed in that time is unknown.
  */
 export function failingSince({
   sinceMs,
@@ -55,7 +57,7 @@ export function failingSince({
   return sinceMs === null || isGap ? nowMs : sinceMs;
 }
 
-/** Whether an endpoint of which every request failed since then is switched off. */
+/** Whether an endpoint whose requests all failed since then is disabled. */
 export function isLost({ failingSinceMs, nowMs }: { failingSinceMs: number; nowMs: number }): boolean {
   return nowMs - failingSinceMs >= FAILING_MS_MAX;
 }

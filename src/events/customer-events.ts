@@ -1,6 +1,6 @@
 /**
- * The events that a change of a customer's account is: what its organization is told of. Pure: an event is found by what
- * the account was before the change and what it is after it.
+ * The events about a change of a customer's account, for its organization. Pure: an event follows from the account
+ * before the change and after it.
  */
 
 import type { CustomerEvent } from '../contract/event-data.ts';
@@ -14,7 +14,7 @@ import { formatUsd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { DAY_MS } from '../platform/time.ts';
 
-/** Calls without a price that an account tells of on a day, each for a model and a reason. Of more nothing is told. */
+/** The most reports about calls without a price on a day, each for a model and a reason. More are not reported. */
 const UNPRICED_TOLD_MAX = 20;
 
 /** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
@@ -112,8 +112,8 @@ export function firstDenial(
 }
 
 /**
- * The first call of a model, reason and day that ended without a price, with the account that remembers it; `null` if
- * there was one before, if something other than the price is missing, or if no model ran or was reported.
+ * The first call of a model, reason and day that ended without a price, with the account that remembers it. `null` if
+ * there was one before, if more than the price is missing, or if no model ran or was reported.
  */
 export function firstUnpriced(
   account: Account,

@@ -1,6 +1,6 @@
 /**
- * Use cases: list and read the events that an organization is told of, from D1, and as CSV. They are as of the last projection, a second
- * or so behind the customers' objects.
+ * Use cases: list and read an organization's events, from D1, and as CSV. They are as of the last projection, about a
+ * second behind the customers' objects.
  */
 
 import { type Answer, accept, refuse } from '../contract/errors.ts';
@@ -16,10 +16,10 @@ import {
 import { csvOf } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
 
-/** Lines of a CSV. */
+/** The most lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;
 
-/** A page of events, newest first; as many as a CSV has where `page` is `null`. */
+/** A page of events, newest first; if `page` is `null`, as many as a CSV has. */
 export async function readEvents(
   env: Env,
   organizationId: OrganizationId,
@@ -37,7 +37,7 @@ export async function readEvents(
   return accept('EVENTS_READ', { items: items.map(present), nextCursor }, Date.now());
 }
 
-/** A line for each event; what its type tells is JSON in the last column. */
+/** A line for each event; the last column has the data of its type as JSON. */
 export function eventsCsv({ items }: Pick<Page<OrganizationEvent>, 'items'>): string {
   return csvOf(
     {
@@ -61,7 +61,7 @@ export async function readEvent(
   return accept('EVENT_READ', present({ ...event, data: JSON.parse(event.data) }), Date.now());
 }
 
-/** The data is what the recorder of the type wrote. */
+/** The data was written by the recorder of its type. */
 function present({ eventId, type, atMs, data }: OrganizationEventRow): OrganizationEvent {
   return { eventId, type, timestamp: new Date(atMs).toISOString(), data } as OrganizationEvent;
 }

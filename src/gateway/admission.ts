@@ -1,9 +1,9 @@
 /**
- * What a request to a model needs besides its tier: the capabilities that it uses, and a bound of its cost.
+ * The needs of a request to a model besides its tier: the capabilities that it uses, and a bound of its cost.
  *
  * A session may use only models with a price. With an API key the customer's object decides, because it alone knows
- * whether an allowance or credit pays: credit does not pay for what has no rate or no bound. The organization can open
- * both.
+ * whether an allowance or credit pays: credit does not pay for a use without a rate or a bound. The organization can
+ * open both.
  */
 
 import type { OrganizationConfig } from '../config/credentials.ts';
@@ -38,7 +38,7 @@ export interface AdmittedAttempt extends BoundedAttempt {
   prompt: FollowedPrompt | null;
 }
 
-/** The vendors' models whose counts of the prompt one call asks for, at most. */
+/** The most models whose vendors count the prompt of one call. */
 const COUNTED_MAX = 3;
 
 /** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
@@ -54,7 +54,7 @@ export function withBounds(
     const { provider, kind, baseUrl, model, modelKey, price, limits, tier, onDowngrade } = attempt;
     const form = formAt(dialect, kind);
     const canBeStopped = request.stream === true && form.streamClosing(request) !== undefined;
-    // What a model thinks is billed and does not show.
+    // The vendor bills thinking that the answer does not show.
     const mayHide = limits.reasons && mayThink(dialect, request, limits);
     const held = { inSteps: canBeStopped && !mayHide, fitsBalance: canBeStopped && mayHide };
     const thinks = mayHide && asksToThink(body);
@@ -67,13 +67,13 @@ export function withBounds(
   });
 }
 
-/** A model without a level that is none thinks at its lowest one, whatever was asked. */
+/** A model that has no level `none` thinks at its lowest level, whatever the request asked. */
 function mayThink(dialect: Dialect, request: ModelRequest, { efforts }: Attempt['limits']): boolean {
   if (dialect.thinksNot?.(request)) return false;
   return chooseEffort(dialect.effortAsked(request), 'HIGH', efforts).effort !== 'none';
 }
 
-/** The prompts of the attempts, of which the vendors may have counted the beginnings before. */
+/** The prompts of the attempts; the vendors may have counted their beginnings before. */
 export function followed(
   { env, organization }: Caller,
   customerId: CustomerId,
@@ -110,8 +110,8 @@ export function termsOf(attempt: Attempt, effort: Effort | undefined, ceiling: R
 }
 
 /**
- * The attempts that can be made with the request as it is: a vendor that is asked in another form may lack what the
- * request needs. Refused where that leaves none; models that only stand in for premium ones are not enough.
+ * The attempts that can be made with the request as it is: a vendor that is asked in another form may lack something
+ * that the request needs. Refuses the request if no attempt is left, or only models that stand in for premium ones.
  */
 export function translatableAttempts(
   dialect: Dialect,
@@ -134,7 +134,7 @@ export function translatableAttempts(
   return first === null || able.some(({ onDowngrade }) => !onDowngrade) ? { ok: true, attempts: able } : first;
 }
 
-/** The refusal of a session's request that names a model without a price; `null` where there is none. */
+/** The refusal of a session's request that names a model without a price; `null` if it names none. */
 export function refuseUnpriced(organization: OrganizationConfig, attempts: readonly Attempt[]): Refused | null {
   const unpriced = organization.allowUnpricedModels ? undefined : attempts.find(({ price }) => !price.available);
   if (!unpriced) return null;

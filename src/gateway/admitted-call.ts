@@ -1,5 +1,5 @@
 /**
- * An admitted call while it is carried out: what is known of it, and its end.
+ * An admitted call while it is carried out: the facts known of it, and its end.
  */
 
 import type { Catalog } from '../catalog/model.ts';
@@ -42,7 +42,7 @@ export interface ModelCall {
   toVendor: Readonly<Record<string, string>>;
   headerKey: string | null;
   session: Session | undefined;
-  /** Our own id of the request, for vendors that have none. */
+  /** Callmeter's id of the request, for vendors that have none. */
   requestId: string;
   /** Aborted when the caller leaves. A function, because a call that is refused needs no signal. */
   clientSignal: () => AbortSignal;
@@ -59,15 +59,15 @@ export interface Run extends ModelCall {
   keyed: boolean;
   /** The attempts that were made so far. */
   tried: AttemptList;
-  /** The fields that the last vendor got otherwise than asked: `service_tier=default`. */
+  /** The fields that the last vendor got with another value than the caller asked for: `service_tier=default`. */
   changed: readonly string[];
-  /** The last vendor was not asked to think, although the request was to, because the bound of its output is too low. */
+  /** The request asked to think, but the bound of its output is too low, so the last vendor was not asked to. */
   lostThinking: boolean;
   /** Earlier attempts whose vendors may have done the work. */
   unanswered: UnansweredAttempt[];
 }
 
-/** An attempt without an answer: what its vendor reported, and what is recorded if that is nothing. */
+/** An attempt without an answer: the usage that its vendor reported, and the usage to record if it reported none. */
 interface UnansweredAttempt {
   current: CurrentAttempt;
   reading: Reading;
@@ -81,7 +81,7 @@ export interface CurrentAttempt {
   asked: Asked;
 }
 
-/** What an answer says of its model. */
+/** The facts that an answer states about its model. */
 type Served = Pick<Reading, 'modelUsed' | 'isFallback'>;
 
 /** How a call went. */
@@ -94,7 +94,7 @@ interface RunEnd
   responseId?: string | undefined;
 }
 
-/** Ends the call with how it went; `reported` is what the vendor's answer says of model and effort. */
+/** Ends the call with its outcome; `reported` holds the model and the effort that the vendor's answer states. */
 export async function endRun(
   run: Run,
   { attempt, effort: chosen, asked }: CurrentAttempt,
@@ -165,7 +165,7 @@ async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: Los
   return { parts, lost };
 }
 
-/** A request that names no model has none, unless the answer does. */
+/** A call has no model if neither the request nor the answer names one. */
 function modelOf(
   { caller, catalog }: Run,
   { model, provider }: Attempt,

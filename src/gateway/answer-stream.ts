@@ -1,6 +1,6 @@
 /**
- * The answer of an admitted call that passes as it comes, events or anything else: passes it on to the caller, within
- * what is held of the balance, and ends the call with what it used.
+ * The answer of an admitted call that passes while it arrives, as events or in any other form: passes it to the caller
+ * within the hold on the balance, and ends the call with its usage.
  */
 
 import { pricedParts } from '../catalog/prices.ts';
@@ -41,7 +41,10 @@ import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './
 import { holdExtender, StreamHold } from './stream-hold.ts';
 import { cleanFailure, picked, requestIdOf, withoutKeys } from './vendor-result.ts';
 
-/** How much is read after the caller has left: the longest answers of models, with the overhead of their events. */
+/**
+ * The most bytes that are read after the caller has left: the longest answers of models, with the overhead of their
+ * events.
+ */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 
 export function answerStream(
@@ -97,7 +100,7 @@ export function answerStream(
     written,
     ...(reading && { reading }),
     ...(limit && { limit }),
-    // Events in a form that is not known end as their vendor ends them.
+    // Events of an unknown form end when their vendor ends them.
     ...(isEvents &&
       answerForm !== 'any' && {
         told: (text: string) => withoutKeys(text, vendorKey),
@@ -116,14 +119,14 @@ export function answerStream(
   const hasLeft = clientSignal.aborted;
   if (hasLeft) leave();
   else clientSignal.addEventListener('abort', leave, { once: true });
-  // What is left as the stream begins.
+  // The remaining limits at the beginning of the stream.
   const own = { ...headers, ...limitHeaders(run.admission.left, current.attempt.tier) };
   const passedHeaders = withVendorHeaders(own, result.headers, run.session !== undefined);
-  // A stream that was left is no body any more.
+  // An abandoned stream has no body.
   return { status, headers: passedHeaders, body: hasLeft ? '' : body };
 }
 
-/** What the bytes are, whatever the headers say. */
+/** The content type of the bytes, whatever the headers say. */
 function contentTypeOf({ content, headers }: VendorResult & { kind: 'stream' }): string {
   const said = headers.get('content-type') ?? '';
   switch (content) {
@@ -136,13 +139,13 @@ function contentTypeOf({ content, headers }: VendorResult & { kind: 'stream' }):
   }
 }
 
-/** What reads the chunks of events, where the events themselves are not read as they pass. */
+/** Reads the chunks of events if the events themselves are not read while they pass. */
 function readingOf(form: AnswerForm | undefined, written: WrittenTokens): PassingUsage | null {
   if (form === 'any') return new StreamUsage({ written, anyForm: true });
   return form === 'large' ? new SkimmedUsage({ written }) : null;
 }
 
-/** What is held of a stream in steps; `undefined` where all that it may cost is held, or an allowance pays. */
+/** The hold of a stream in steps; `undefined` if its whole possible cost is held, or an allowance pays. */
 function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAttempt): StreamHold | undefined {
   const { callId, credit } = admission;
   if (credit?.heldTokens === undefined || !credit.tiers.includes(attempt.tier)) return undefined;
@@ -151,14 +154,14 @@ function streamHold({ caller, customerId, admission }: Run, attempt: BoundedAtte
   return new StreamHold(credit.heldTokens, tokensMax, async (tokens) => (await extend(tokens)).heldTokens);
 }
 
-/** So long a caller may be there and not read, whoever waits for what is held. */
+/** How long a connected caller may leave a stream unread, even if no other call waits for the hold. */
 const UNREAD_MS_MAX = 10 * 60_000;
-/** So long if another call of the customer was refused meanwhile for want of credit. */
+/** The same time if another call of the customer was refused meanwhile for lack of credit. */
 const UNREAD_WHILE_WANTED_MS_MAX = 60_000;
-/** The object remembers a refusal as long as it is asked. */
+/** The object remembers a refusal as long as this stream keeps asking. */
 const UNREAD_ASKED_EVERY_MS = 5_000;
 
-/** Stops the vendor of a stream that nobody reads: its hold is for others. */
+/** Stops the vendor of a stream that nobody reads, so that other calls can use its hold. */
 function unreadStream({ caller, customerId, admission }: Run): NonNullable<MeterOptions['unread']> {
   const onCredit = admission.credit !== undefined;
   const ask = holdExtender(caller, customerId, admission.callId);
@@ -167,7 +170,7 @@ function unreadStream({ caller, customerId, admission }: Run): NonNullable<Meter
     async isOver(unreadMs) {
       if (unreadMs >= UNREAD_MS_MAX) return true;
       if (!onCredit) return false;
-      // No more is held by this.
+      // Asks without extending the hold.
       const { creditRefusedAtMs } = await ask(0);
       const isWanted = creditRefusedAtMs !== null && creditRefusedAtMs >= Date.now() - unreadMs;
       return isWanted && unreadMs >= UNREAD_WHILE_WANTED_MS_MAX;
@@ -192,14 +195,14 @@ function streamLimit(run: Run, { attempt, asked }: CurrentAttempt, hold: StreamH
   };
 }
 
-/** Without the text that was counted and not passed on, because nothing is held for it. */
+/** Drops the text that was counted but not passed on, because nothing is held for it. */
 function withinHold<SoFar extends StreamSoFar>(soFar: SoFar, { heldTokens }: StreamHold): SoFar {
   return { ...soFar, outputTokens: Math.min(soFar.outputTokens, heldTokens) };
 }
 
 function streamCost(run: Run, attempt: Attempt): StreamCost {
   return async (usage) => {
-    // What unclear figures and earlier attempts cost is known only when the call has ended.
+    // The cost of unclear figures and of earlier attempts is known only at the end of the call.
     if (usage.unclear || run.unanswered.length > 0) return null;
     const { catalog, caller } = run;
     const own = { price: await priceOf(run, attempt, usage), usage: usageOf(usage) };
@@ -211,7 +214,7 @@ function streamCost(run: Run, attempt: Attempt): StreamCost {
 }
 
 interface StreamEnd {
-  /** Output tokens that are held, where the output is held in steps. */
+  /** The held output tokens, if the output is held in steps. */
   heldTokens: number;
   headers: Headers;
   vendorKey: string;
@@ -245,7 +248,7 @@ async function endStream(
   const atMost = usageAtMost(attempt, run.admission);
   const failure = failureOf(outcome);
   const error = failure && cleanFailure(failure, vendorKey);
-  // Of a stream that was stopped, the vendor's text is not what the caller got.
+  // The vendor's text of a stopped stream is not the text that the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
   await endRun(
     run,
@@ -259,7 +262,7 @@ async function endStream(
       vendorReportedCostUSD,
       error,
       response,
-      // A stream that was stopped is charged for what was held, whatever its response says later.
+      // A stopped stream is charged for its hold, whatever its response says later.
       responseId: outcome.end === 'stopped' ? undefined : outcome.responseId,
     },
     { modelUsed: usage?.modelUsed, isFallback: usage?.isFallback, effort: usage?.reasoningEffort },
@@ -280,11 +283,11 @@ const BROKEN = {
 /** Why a stream with this outcome is a failed call; `undefined` if it is not. */
 function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
   if (failure) return failure;
-  // Who is stopped gets a regular end.
+  // A stopped stream still ends with the regular final event.
   return completed || end === 'completed' || end === 'stopped' ? undefined : BROKEN[end];
 }
 
-/** What is stored of an answer that has passed. */
+/** The stored form of an answer that has passed. */
 function storedAs(
   bytes: Uint8Array,
   { status, headers, ...ofStream }: Pick<StoredAnswer, 'status' | 'headers' | 'addsUsage' | 'kind'>,
@@ -296,8 +299,8 @@ function storedAs(
 }
 
 /**
- * The stream, and the bytes that have passed, which are then let go; `null` if they are over the bound or there was no room
- * for them.
+ * The stream, and the bytes that have passed; the bytes are released once taken. `null` if they exceed the bound or did
+ * not fit into memory.
  */
 function recorded(
   body: ReadableStream<Uint8Array>,
@@ -321,7 +324,7 @@ function recorded(
     body: body.pipeThrough(recorder),
     bytes: () => {
       const whole = chunks && joined(chunks);
-      // Nothing that comes later is taken.
+      // Later bytes are ignored.
       chunks = null;
       memory.release();
       return whole;

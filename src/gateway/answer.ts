@@ -1,5 +1,5 @@
 /**
- * What the gateway answers: a vendor's answer on its way back, or an error (error-envelope.ts).
+ * The gateway's answers: a vendor's answer on its way back, or an error (error-envelope.ts).
  */
 
 export interface GatewayAnswer {

@@ -1,6 +1,6 @@
 /**
  * Use cases: list the models and read one, in Anthropic's form, for clients of its API such as Claude Code. Only models
- * that `/v1/messages` can be asked for are there, under the names that its clients use.
+ * that `/v1/messages` can be asked for are listed, under the names that its clients use.
  */
 import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -42,7 +42,7 @@ export async function retrieveAnthropicModel(caller: Caller, name: string): Prom
     : refusalAnswer(modelNotFound(name).refusal, anthropicError);
 }
 
-/** The newest first, as Anthropic lists them. */
+/** Newest first, as in Anthropic's own list. */
 function anthropicModelsOf(
   caller: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
@@ -73,7 +73,7 @@ function present(
   const named = nameModel(organization, catalog, ownName, nowMs);
   return {
     type: 'model',
-    // A name that the catalog does not know says nothing of its vendor.
+    // A name that the catalog does not know does not identify its vendor.
     id: named?.provider === provider && named.model === ownName ? ownName : id,
     display_name: (isMapped ? null : matchModel(catalog, id, nowMs)?.model.displayName) ?? id,
     created_at: new Date(created * 1_000).toISOString(),

@@ -1,8 +1,8 @@
 /**
  * Use case: one request to a model through the gateway.
  *
- * Finds out who is metered and which models can be tried, and begins the call: the customer's object decides whether
- * the plan allows it. A retry under an idempotency key gets the stored answer. `run.ts` carries out an admitted call.
+ * Finds the customer to meter and the models to try, and begins the call: the customer's object decides whether the
+ * plan allows it. A retry under an idempotency key gets the stored answer. `run.ts` carries out an admitted call.
  */
 
 import type { Catalog } from '../catalog/model.ts';
@@ -53,7 +53,7 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   if (result.ok) return result.answer;
   if (!session) return refusalAnswer(result.refusal, dialect.errorBody);
   const counted = result.hasBegun ? result : await countSessionRequest(caller, session.customerId, session);
-  // A browser's session gets the words alone.
+  // A browser's session gets only the words.
   const { denial, ...refusal } = counted.ok ? result.refusal : counted.refusal;
   return refusalAnswer(refusal, dialect.errorBody);
 }
@@ -160,7 +160,7 @@ async function beginCall(
   const organization = { ...caller.organization, models: null };
   const toMake = {
     request: { ...begin, requested },
-    // Without a key every request is a call of its own, and needs no fingerprint.
+    // Without a key, each request is a call of its own and needs no fingerprint.
     fingerprint:
       headerKey === null
         ? ''
@@ -191,7 +191,7 @@ function isAllowed({ tier, onDowngrade, bound }: BoundedAttempt, admission: Admi
   return allowed[tier] && (!onDowngrade || entitlementHints.downgrade !== undefined);
 }
 
-/** Takes back a call that was begun and is not made. */
+/** Undoes a call that was begun and is not made. */
 async function voidCall({ env, organization }: Caller, customerId: CustomerId, callId: CallId): Promise<void> {
   const { organizationId } = organization;
   await ask(customerByName(env, { organizationId, customerId }), (customer) => customer.void(organizationId, callId));

@@ -1,5 +1,5 @@
 /**
- * The bounds of a call's attempts by what their vendors count, each for the request that it would be sent.
+ * The bounds of a call's attempts by the counts of their vendors, each for the request that the vendor would get.
  */
 
 import type { CallBound } from '../domain/bound.ts';
@@ -27,7 +27,7 @@ export function countPrompts(
     const vendorKey = await vendorKeyOf(caller, provider);
     if (vendorKey === null) return null;
     const form = formAt(dialect, kind);
-    // A plan that lets the model think less makes no prompt longer.
+    // A plan that lowers the effort does not make a prompt longer.
     const { effort } = chooseEffort(dialect.effortAsked(asked), 'HIGH', limits.efforts);
     return {
       kind,

@@ -1,6 +1,6 @@
 /**
- * The usage of an answer whose vendor reports none, or not all of it: what can be counted here is usage where the price
- * charges for it.
+ * The usage of an answer whose vendor reports none, or only a part: uses that Callmeter can count are usage if the
+ * price charges for them.
  */
 import type { ResolvedPrice } from '../domain/pricing.ts';
 import type { CountedUses } from '../domain/unclear-usage.ts';
@@ -10,8 +10,8 @@ import type { Outcome } from './service-calls/end.ts';
 const COUNTS = ['images', 'characters', 'audioSeconds'] as const;
 
 /**
- * The usage with what was counted. Where the vendor reports nothing, it is known only if the price charges for nothing
- * else: a model that is billed by tokens has not used none because it does not report them.
+ * Adds the counted uses to the usage. If the vendor reports nothing, the usage is known only if the price charges for
+ * nothing else: a model that is billed by tokens used some, even if it does not report them.
  */
 export function withCounted(usage: Outcome['usage'], price: ResolvedPrice, counted: CountedUses): Outcome['usage'] {
   if (!price.available) return usage;

@@ -3,7 +3,7 @@
  * entry for each code; a new code does not compile without one.
  *
  * OpenAI's SDKs repeat a request that was answered with 408, 409, 429 or 5xx, unless `x-should-retry` says otherwise.
- * Every refusal says it.
+ * Every refusal sets that header.
  */
 import { type DenialFigures, sumsSentence } from '../contract/denial.ts';
 import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
@@ -16,11 +16,11 @@ import { openAiError } from './dialects/openai.ts';
 
 interface WireError {
   status: number;
-  /** `undefined` where the code on the wire is the same. */
+  /** `undefined` if the code on the wire is the same. */
   code?: string;
-  /** `undefined` for the usual word for the status. */
+  /** `undefined` for the usual word of the status. */
   type?: string;
-  /** Whether repeating the same request may help; `undefined` where its status says so. */
+  /** Whether repeating the same request may help; `undefined` if its status decides. */
   retry?: boolean;
 }
 
@@ -32,22 +32,22 @@ export const GATEWAY_ERRORS = {
   ENTITLEMENT_DENIED: { status: 403, type: 'insufficient_quota', retry: false },
   /** OpenAI's own code, which its SDKs know. */
   model_not_found: { status: 404 },
-  /** By its provider, on a day that the catalog is certain of. */
+  /** Its provider has retired it, on a day that the catalog knows for certain. */
   MODEL_RETIRED: { status: 404 },
-  /** The vendor may have done the work, and is not set up as it must be. */
+  /** The vendor may have done the work, and is not set up correctly. */
   VENDOR_ANSWER_BROKEN: { status: 502, retry: false },
-  /** It was charged, and the same request would bring the same answer. */
+  /** The call was charged, and the same request would bring the same answer. */
   VENDOR_ANSWER_TOO_LARGE: { status: 502, retry: false },
   VENDOR_KEY_UNREADABLE: { status: 502, code: 'VENDOR_NOT_CONFIGURED', retry: false },
   VENDOR_UNREACHABLE: { status: 502 },
   VENDOR_TIMEOUT: { status: 504 },
   /** In the last event of a stream. */
   VENDOR_STREAM_CUT: { status: 502 },
-  /** For the record of the call: nobody is there to be answered. */
+  /** For the record of the call: no caller is left to answer. */
   CLIENT_LEFT: { status: 504, retry: false },
 } as const satisfies Record<string, WireError>;
 
-/** What the codes of the contract have beside their status. */
+/** The gateway's additions to the contract's codes, besides their status. */
 const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
   BALANCE_HELD: { retry: true },
   BOUND_UNKNOWN: { retry: false },
@@ -57,18 +57,18 @@ const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
   IDEMPOTENCY_KEY_CONFLICT: { retry: false },
   MODEL_NOT_PRICED: { retry: false },
   PRICE_UNAVAILABLE: { retry: false },
-  /** OpenAI's own words for it. */
+  /** OpenAI's own words for this error. */
   UNAUTHORIZED: { code: 'invalid_api_key', type: 'invalid_request_error' },
   QUOTA_EXCEEDED: { retry: false },
 } satisfies Partial<Record<ErrorCode, Omit<WireError, 'status'>>>;
 
 type GatewayErrorCode = ErrorCode | keyof typeof GATEWAY_ERRORS;
 
-/** A refusal of the metering interface, or one that only the gateway has. */
+/** A refusal of the metering interface, or one of the gateway's own. */
 export interface GatewayRefusal extends Refusal<GatewayErrorCode> {
-  /** The field of the request that is wrong. */
+  /** The wrong field of the request. */
   param?: string;
-  /** Whether repeating the request may help, where the code does not decide it. */
+  /** Whether repeating the request may help, if the code does not decide it. */
   retry?: boolean;
   /** Further headers of the answer. */
   headers?: Record<string, string>;
@@ -76,11 +76,11 @@ export interface GatewayRefusal extends Refusal<GatewayErrorCode> {
 
 export type Refused = { ok: false; refusal: GatewayRefusal };
 
-/** When it is not known how long a caller should wait. */
+/** The wait if the right one is unknown. */
 const RETRY_AFTER_SECONDS = 1;
-/** OpenAI's SDKs wait no longer than this: past it they repeat at once, a few times, which cannot help. */
+/** OpenAI's SDKs wait no longer than this: beyond it they repeat at once a few times, which cannot help. */
 const WAITED_SECONDS_MAX = 60;
-/** Statuses of refusals that may be different the next time. */
+/** Statuses of refusals that may not recur. */
 const PASSING = new Set([408, 409, 429]);
 
 export function refuseCall(
@@ -91,7 +91,7 @@ export function refuseCall(
   return { ok: false, refusal: { code, message, ...more } };
 }
 
-/** The refusal of a call that the plan does not allow, with the sums that say why. */
+/** The refusal of a call that the plan does not allow, with the amounts that explain it. */
 export function refuseDenied(
   code: 'ENTITLEMENT_DENIED' | 'CREDIT_REQUIRED' | 'BALANCE_HELD',
   reason: string,
@@ -149,7 +149,7 @@ export function errorAnswer(error: ErrorWords, headers: Record<string, string>, 
   };
 }
 
-/** The answer after an exception: storage is away for a moment, or the service has a fault. */
+/** The answer after an exception: storage is briefly unavailable, or the service has a fault. */
 export function brokenAnswer(error: unknown): WholeAnswer {
   return refusalAnswer(thrownRefusal(error));
 }

@@ -1,12 +1,11 @@
 /**
- * A form passes to the vendor in one pass while it is uploaded, and is checked on its way.
+ * A form passes to the vendor in one pass during its upload, and is checked on its way.
  *
- * Nothing is passed on that was not looked at, and nothing more after a rule is broken: the vendor never gets the end of
- * a form that is refused, so it keeps nothing of it. What is held is the part of the form that was read last, and what
- * the check holds.
+ * Only checked bytes pass, and none after a broken rule: the vendor never gets the end of a refused form, so it keeps
+ * nothing of it. Only the part that was read last, and the content that the check holds, are in memory.
  *
- * How long a form becomes that changes on its way is known at its end alone, so no form is sent with a length. OpenAI
- * takes such forms: its SDK sends a file that it reads from a disk like that (openai 7.55.0, `internal/uploads.js`).
+ * The length of a form that changes on its way is known only at its end, so forms are sent without a length. OpenAI
+ * accepts that: its SDK sends a file from disk in the same way (openai 7.55.0, `internal/uploads.js`).
  */
 
 import type { Caller } from '../metering/caller.ts';
@@ -16,26 +15,26 @@ import type { GatewayAnswer } from './answer.ts';
 import { type GatewayRefusal, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { accessVendor, noVendor, passOn } from './pass-through.ts';
 
-/** Pieces are sent together up to this length: a write takes longer than their copy. */
+/** Pieces up to this length are sent together: a write takes longer than their copy. */
 const WRITE_BYTES_MAX = 256 * 1024;
 
-/** What is wrong with a form, and what of it may pass, as it comes. */
+/** Checks a form while it arrives, and returns the part that may pass. */
 export interface FormCheck {
-  /** What may pass once the bytes were read: views of their memory, and what was held before. */
+  /** The bytes that may pass after these were read: views of their memory, and bytes held before. */
   push(bytes: Uint8Array): Promise<CheckedPart>;
-  /** After the last bytes. */
+  /** Called after the last bytes. */
   end(): Refused | null;
 }
 
 export type CheckedPart = { ok: true; passed: Uint8Array[] } | Refused;
 
-/** Where a form goes, and how it is checked. */
+/** The destination of a form, and its check. */
 interface PassedForm {
-  /** Below the vendor's base address. */
+  /** The path below the vendor's base address. */
   path: string;
-  /** Those of the caller that pass. */
+  /** The caller's headers that pass. */
   headers: Readonly<Record<string, string>>;
-  /** For a form with this boundary. */
+  /** Makes the check for a form with this boundary. */
   checkOf: (boundary: string) => FormCheck | Promise<FormCheck>;
 }
 
@@ -57,7 +56,7 @@ export async function passForm(
   const contentType = request.headers.get('Content-Type') ?? '';
   const check = await checkOf(boundaryOf(contentType) ?? '');
   const sending = send(form, check, writer, Number(caller.env.GATEWAY_TIMEOUT_MS)).then((sent) => {
-    // A stream that is only abandoned would look to the vendor as if it had ended.
+    // To the vendor, a stream that is only abandoned would look finished.
     if (!sent.whole) givenUp.abort();
     return sent;
   });
@@ -71,7 +70,7 @@ export async function passForm(
     signal: givenUp.signal,
   } as const;
   const result = await vendor.ask(passed);
-  // A vendor that answers early reads no more: a write that waits for it ends.
+  // A vendor that answers early stops reading: a write that waits for it ends.
   void succeeded(writer.abort());
   const sent = await sending;
   await drain(request, DRAIN_BYTES_MAX);
@@ -80,7 +79,7 @@ export async function passForm(
 
 type Writer = WritableStreamDefaultWriter<Uint8Array>;
 
-/** `whole`: the vendor has got the form to its end. Without a refusal one of the two ends has left. */
+/** `whole`: the vendor has got the complete form. Without a refusal, one of the two ends has left. */
 interface Sent {
   whole: boolean;
   refusal?: GatewayRefusal;
@@ -105,7 +104,7 @@ async function send(
         return refused(refuseCall('PAYLOAD_TOO_LARGE', `the body must have at most ${bytesMax} bytes`));
       const checked = await check.push(part.value);
       if (!checked.ok) return refused(checked);
-      // The part's memory is used again once the vendor's connection has taken it.
+      // The part's memory is reused after the vendor's connection has taken it.
       if (!(await written(checked.passed, writer))) return { whole: false };
     }
     const unended = check.end();
@@ -147,7 +146,7 @@ function succeeded(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** Any form that is whole: it passes up to its last boundary. */
+/** Accepts any complete form: it passes up to its last boundary. */
 export class WholeForm implements FormCheck {
   readonly #scanner: FormScanner;
 
@@ -173,7 +172,7 @@ export function brokenForm(rule: string): Refused {
   return refuseCall('BAD_REQUEST', `the body ${rule}`);
 }
 
-/** The refusal of a form without its end, which would be kept by a vendor that does not mind. */
+/** The refusal of a form without its end: a lenient vendor would keep it. */
 export function unendedForm({ isComplete }: FormScanner): Refused | null {
   return isComplete ? null : refuseCall('BAD_REQUEST', 'the form must end with its boundary');
 }

@@ -1,6 +1,6 @@
 /**
- * Whom a request is metered for and how its call is labelled: our own fields of a body, headers for clients whose body
- * is fixed, and the session.
+ * The customer of a request and the labels of its call: our own fields of a body, headers for clients whose body is
+ * fixed, and the session.
  */
 
 import type { z } from 'zod';
@@ -29,7 +29,7 @@ export type BeginFields = z.infer<typeof BeginCallBody>;
 
 const USER_LENGTH_MAX = 255;
 
-/** The headers with the customer and the labels, as they came. */
+/** The headers with the customer and the labels, unchanged. */
 export type HeaderLabels = Partial<Record<keyof typeof LABEL_HEADERS, string>>;
 
 export function headerLabels(read: (name: string) => string | undefined): HeaderLabels {
@@ -38,8 +38,8 @@ export function headerLabels(read: (name: string) => string | undefined): Header
 }
 
 /**
- * A session decides by itself; without one the body does, then the headers. Refused where the API key is not for the
- * feature.
+ * A session decides alone; without one, the body comes first, then the headers. Refuses a feature that the API key does
+ * not open.
  */
 export function identify(
   request: LabelledRequest,
@@ -71,7 +71,7 @@ export function identify(
   const begin = {
     ...contact,
     customerId: session?.customerId ?? named ?? DEFAULT_CUSTOMER_ID,
-    // OpenAI accepts any text as `user`. Cutting it to the length of an identifier keeps one user one user.
+    // OpenAI accepts any text as `user`. A cut to the length of an identifier keeps one user one user.
     ...(userId !== undefined && { customerUserId: userId.slice(0, USER_LENGTH_MAX) }),
     ...(feature !== undefined && { feature }),
     ...(tags !== undefined && { tags }),
@@ -79,7 +79,7 @@ export function identify(
   return { ok: true, begin };
 }
 
-/** The labels of a body, where `null` is no label. */
+/** The labels of a body; `null` means no label. */
 function present({ feature, tags }: LabelledRequest): { feature?: string; tags?: string[] } {
   return { ...(feature != null && { feature }), ...(tags != null && { tags }) };
 }

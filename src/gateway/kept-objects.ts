@@ -1,10 +1,10 @@
 /**
- * Whose is what the vendor `openai` keeps: files, uploads, batches and responses.
+ * Ownership of the objects that the vendor `openai` keeps: files, uploads, batches and responses.
  *
- * The vendor keeps them for its key, and several organizations may have the same key. So what an organization makes is
- * recorded, and where another organization has the key too, it reaches what is recorded for it alone: anything else is
- * answered as what is not there. Where nobody else has the key, all that the vendor keeps is the organization's, also
- * from before the record.
+ * The vendor keeps them for its key, and several organizations may have the same key. So each organization's objects
+ * are recorded. If another organization has the key too, an organization reaches only its recorded objects; any other
+ * is answered like a missing one. If nobody else has the key, all objects of the vendor are the organization's, also
+ * those from before the record.
  */
 
 import { ConfigCache } from '../config/config-cache.ts';
@@ -27,18 +27,18 @@ import { vendorKeyOf } from './vendor-key.ts';
 const KEPT_MS = RETENTION_DAYS_MAX * DAY_MS;
 /** OpenAI keeps a response for 30 days. */
 const RESPONSE_KEPT_MS = 31 * DAY_MS;
-/** Keys of which an isolate remembers whether others have them. */
+/** The most keys for which an isolate remembers whether other organizations have them. */
 const KEYS_MAX = 1_000;
-/** Pages of the vendor that are read for one page of the organization's own. */
+/** The most pages of the vendor that are read for one page of the organization's own objects. */
 const PAGES_MAX = 50;
-/** Fields of requests that name what a vendor keeps, at any depth. */
+/** Fields of requests that name an object of the vendor, at any depth. */
 const REFERENCES = new Set(['file_id', 'file_ids', 'input_file_id', 'previous_response_id']);
 /** The caller's own words, which no vendor reads. */
 const OWN_WORDS = 'metadata';
 
 const shared = remember(() => new ConfigCache<{ isShared: boolean }>(KEYS_MAX));
 
-/** A request about something that the vendor keeps; without `objectId` about none yet. */
+/** A request about an object of the vendor; without `objectId`, about none yet. */
 export interface KeptRequest extends PassedRequest {
   objectId?: string | undefined;
 }
@@ -58,7 +58,7 @@ export async function passKept(
   return answer;
 }
 
-/** Passes a request that makes something. */
+/** Passes a request that creates an object. */
 export async function makeKept(
   caller: Caller,
   { objectId, ...passed }: KeptRequest,
@@ -70,7 +70,7 @@ export async function makeKept(
   return recordMade(caller, passOn(await vendor.ask(passed), vendor.key, requestId));
 }
 
-/** Passes a request for a list: of a key that others have, a page with what is the organization's own. */
+/** Passes a request for a list. If others have the key too, the page shows only the organization's own objects. */
 export async function listKept(caller: Caller, passed: PassedRequest, requestId: string): Promise<GatewayAnswer> {
   const vendor = await accessVendor(caller);
   if (!vendor) return noVendor();
@@ -95,28 +95,28 @@ export async function listKept(caller: Caller, passed: PassedRequest, requestId:
   }
 }
 
-/** Whether the organization may reach what the vendor keeps under the id. */
+/** Whether the organization may reach the vendor's object with this id. */
 export async function isOwn(caller: Caller, objectId: string): Promise<boolean> {
   return !(await isShared(caller)) || (await recorded(caller, [objectId])).has(objectId);
 }
 
-/** The answer about what is not there, or is another's. */
+/** The answer for an object that is missing or another organization's. */
 export function noObject(): WholeAnswer {
   return refusalAnswer(refuseCall('NOT_FOUND', 'no object of this organization has this id').refusal);
 }
 
-/** Records what an answer says was made. The answer passes as it is: what was made is made. */
+/** Records the object that an answer reports. The answer passes unchanged: the object exists in any case. */
 export async function recordMade<Answer extends GatewayAnswer>(caller: Caller, answer: Answer): Promise<Answer> {
   if (isSuccess(answer) && typeof answer.body === 'string') await record(caller, madeIn(parseAnswer(answer.body)));
   return answer;
 }
 
-/** Records what a document of the vendor says was made: itself, and the files that came of it. */
+/** Records the object that a vendor's document reports, and the files that it produced. */
 export async function recordDocument(caller: Caller, document: unknown): Promise<void> {
   await record(caller, madeIn(document));
 }
 
-/** Records a response; of a key that nobody else has it is not asked for. */
+/** Records a response. If nobody else has the key, no record is needed. */
 export async function recordResponse(caller: Caller, provider: string, responseId: string): Promise<void> {
   if (!VENDOR_ID.test(responseId)) return;
   try {
@@ -126,7 +126,7 @@ export async function recordResponse(caller: Caller, provider: string, responseI
   }
 }
 
-/** The refusal of a request to a model that names what is not the organization's own; `null` if it names nothing else. */
+/** The refusal of a request to a model that names another organization's object; `null` if it names none. */
 export async function foreignReference(
   caller: Caller,
   providers: readonly string[],
@@ -147,13 +147,13 @@ export async function foreignReference(
   });
 }
 
-/** The first of the ids that is not recorded for the organization. */
+/** The first id that is not recorded for the organization. */
 export async function foreignOf(caller: Caller, ids: readonly string[]): Promise<string | undefined> {
   const own = await recorded(caller, ids);
   return ids.find((id) => !own.has(id));
 }
 
-/** What a request names of what the vendor keeps. */
+/** The vendor's objects that a request names. */
 export function* referencesIn(value: unknown, name = ''): Generator<{ name: string; id: string }> {
   if (typeof value === 'string') {
     if (REFERENCES.has(name) && value !== '') yield { name, id: value };
@@ -162,7 +162,7 @@ export function* referencesIn(value: unknown, name = ''): Generator<{ name: stri
     for (const [member, item] of Object.entries(value)) if (member !== OWN_WORDS) yield* referencesIn(item, member);
 }
 
-/** Whether another organization has the key too. A change of keys waits until no isolate remembers what was before. */
+/** Whether another organization has the key too. A change of keys waits until no isolate remembers the old state. */
 export async function isShared(caller: Caller, provider = BATCH_VENDOR): Promise<boolean> {
   const { env, organization, defer } = caller;
   const { organizationId, vendors } = organization;
@@ -206,7 +206,7 @@ function notRecorded(error: unknown): void {
   log('warn', 'vendor_object_not_recorded', {}, error);
 }
 
-/** An upload that is complete has its file, a batch that ran the files with its lines. */
+/** A complete upload has its file; a finished batch has the files with its lines. */
 function madeIn(document: unknown): string[] {
   const made: Fields = fieldsOf(document);
   const ids = [made.id, fieldsOf(made.file).id, made.output_file_id, made.error_file_id];

@@ -1,6 +1,6 @@
 /**
- * The figures of a call whose answer was lost and whose vendor keeps the response: what is to be asked for them, and what
- * the vendor says. The customer's object asks (durable-objects/customer/commands/awaited-figures.ts).
+ * The figures of a call whose answer was lost and whose vendor keeps the response: the question to the vendor, and its
+ * reply. The customer's object asks (durable-objects/customer/commands/awaited-figures.ts).
  *
  * A response that has ended without figures leaves the call as it was ended. One that failed before any output, and
  * reports none, was not billed.
@@ -30,11 +30,11 @@ import { endServiceCallCommand, type Outcome, reportedUsage } from './service-ca
 export interface AwaitedResponse {
   responseId: string;
   providerUsed: string;
-  /** The model as the vendor was asked for it. */
+  /** The name under which the vendor was asked for the model. */
   model: string;
-  /** Whether text of it came. */
+  /** Whether any text of it arrived. */
   hasWritten: boolean;
-  /** What is known of the call without it. */
+  /** The known facts of the call without the response. */
   known: Omit<Outcome, 'usage' | 'estimate' | 'worked' | 'response' | 'awaited'>;
 }
 
@@ -43,13 +43,13 @@ const AWAITED_LENGTH_MAX = 64 * 1024;
 /** How long the vendor may take to show a response. */
 const SHOWN_MS_MAX = 10_000;
 
-/** What is stored to ask for the figures later; `undefined` if the vendor cannot be asked. */
+/** The text that is stored to ask for the figures later; `undefined` if the vendor cannot be asked. */
 export function awaitedText(awaited: AwaitedResponse): string | undefined {
   const text = JSON.stringify(awaited);
   return VENDOR_ID.test(awaited.responseId) && text.length <= AWAITED_LENGTH_MAX ? text : undefined;
 }
 
-/** Asks the vendor. `pending`: it is to be asked again. `none`: there are no figures, and there will be none. */
+/** Asks the vendor. `pending`: ask it again later. `none`: it has no figures, and will have none. */
 export async function fetchFigures(
   env: Env,
   organizationId: OrganizationId,
@@ -73,14 +73,14 @@ interface ShownResponse {
   headers: Headers;
 }
 
-/** The response that was asked for; `null` if the vendor did not show it. */
+/** The requested response; `null` if the vendor did not show it. */
 function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): ShownResponse | null {
   if ((shown.kind !== 'answer' && shown.kind !== 'too_large') || !shown.ok) return null;
   const document = shown.kind === 'answer' ? readJson(String(shown.body)) : skimmed(shown);
   return isFields(document) && document.id === responseId ? { document, headers: shown.headers } : null;
 }
 
-/** Of a response that is too large to be held: all but its long texts. */
+/** A response that is too large to hold: all but its long texts. */
 function skimmed({ reading }: WholeResult & { kind: 'too_large' }): unknown {
   return reading instanceof PassedBody ? reading.document : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What the answers of a model say about its end: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and a link to the public
- * lookup, which knows what replaces it. A date that no source names is left out.
+ * The headers of a model's answers about its end: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and a link to the
+ * public lookup, which knows the successor. A date without a source is left out.
  */
 import { asServed, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -8,7 +8,7 @@ import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import type { NamedModel } from '../metering/model-names.ts';
 
-/** The names, which browsers may read too. */
+/** Their names; browsers may read these headers too. */
 export const LIFECYCLE_HEADERS = ['Deprecation', 'Sunset', 'Link'];
 
 export function lifecycleHeaders(

@@ -1,6 +1,6 @@
 /**
- * Use cases: list the models that an organization can use, and read one. These are the models that the catalog knows
- * at vendors with credentials, the mapped models, and the models with a price of the organization's own.
+ * Use cases: list the models that an organization can use, and read one. The list has the catalog's models at vendors
+ * with credentials, the mapped models, and the models that the organization prices itself.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -38,7 +38,7 @@ export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Those that the API key is not for are not listed. */
+/** The list leaves out models that the API key does not open. */
 export function modelsOf(
   caller: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
@@ -75,7 +75,7 @@ export function modelsOf(
   return limit ? unique.filter(({ id }) => limit.open.allowsAny(id)) : unique;
 }
 
-/** The model that a name stands for; `null` where no vendor could be asked for it. */
+/** The model that a name stands for; `null` if no vendor could be asked for it. */
 export function findModel(
   organization: OrganizationConfig,
   catalog: Catalog,
@@ -88,7 +88,7 @@ export function findModel(
   const named = nameModel(organization, catalog, name, nowMs);
   if (!named || !organization.vendors.has(named.provider)) return null;
   const known = matchModel(catalog, named.model, nowMs)?.model.provider === named.provider;
-  // The catalog knows all models of the vendors in it. It cannot say what any other vendor has.
+  // The catalog knows all models of its own vendors. It does not know the models of any other vendor.
   const own = [`${named.provider}/${named.model}`, named.model].some((key) =>
     organization.prices.has(key.toLowerCase()),
   );
@@ -98,7 +98,7 @@ export function findModel(
     : null;
 }
 
-/** The name, and the alias that people prefer to it. */
+/** The name, and the alias that people prefer. */
 function namesOf({ model, preferredAlias }: CatalogModel): string[] {
   return preferredAlias === undefined ? [model] : [preferredAlias, model];
 }
@@ -116,7 +116,7 @@ function present(id: string, provider: string, model: CatalogModel | undefined):
   return { id, object: 'model', created: Math.floor((releasedMs || 0) / 1000), owned_by: provider };
 }
 
-/** Whether the provider's own API does not have the model, but other companies do: open weights. */
+/** Whether the provider's own API lacks the model but other companies have it: open weights. */
 function isElsewhereAlone({ channels, endpoints }: CatalogModel): boolean {
   return channels !== undefined && endpoints.length === 0;
 }

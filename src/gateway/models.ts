@@ -1,9 +1,9 @@
 /**
- * From the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the
+ * Resolves the models that a request names to the attempts that can be made: the vendor, the vendor's own name of the
  * model, and the tier whose allowance pays.
  *
- * A vendor without credentials, or without the endpoint, is not attempted, and neither is a model that the API key is
- * not for. No vendor is asked here.
+ * A vendor without credentials, or without the endpoint, is not attempted, and neither is a model that the API key does
+ * not open. No vendor is asked here.
  */
 
 import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
@@ -27,22 +27,22 @@ export interface Attempt {
   provider: string;
   kind: VendorKind;
   baseUrl: string;
-  /** As the vendor calls it; empty where the request names none. */
+  /** The vendor's name of the model; empty if the request names none. */
   model: string;
   /** `provider/model`; empty without a model. */
   modelKey: string;
-  /** Whose allowance pays. */
+  /** The tier whose allowance pays. */
   tier: Tier;
-  /** Of the catalog or the organization. */
+  /** The price from the catalog or from the organization. */
   price: ResolvedPrice;
-  /** The end of the call must state the tier, because the price alone does not tell it. */
+  /** The end of the call must state the tier, because the price alone does not decide it. */
   assertsTier: boolean;
-  /** Only when the plan downgrades an exhausted premium allowance to standard models. */
+  /** Used only if the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
   limits: ModelLimits;
 }
 
-/** What of an endpoint decides which vendors can be asked. */
+/** The properties of an endpoint that decide which vendors can be asked. */
 export type OfferedEndpoint = Pick<Dialect, 'isOfferedBy' | 'takesModel' | 'alternative'> & {
   operation: { path: string };
 };
@@ -76,7 +76,7 @@ export async function resolveAttempts(
         attempts.push(await attemptOf(organization, catalog, candidate, nowMs));
     }
   }
-  // Standard models that only stand in for premium ones are not enough by themselves.
+  // Standard models that only stand in for premium ones do not suffice alone.
   if (attempts.some(({ onDowngrade }) => !onDowngrade)) return { ok: true, attempts };
   return firstObstacle ?? refuseCall('BAD_REQUEST', 'no model is left to try', { param: 'model' });
 }
@@ -87,7 +87,7 @@ export function modelNotFound(name: string): Refused {
   return refuseCall('model_not_found', message, { param: 'model' });
 }
 
-/** Says which model is asked. One whose name cannot travel in a header is left out. */
+/** Names the model that is asked. A name that does not fit into a header is left out. */
 export function modelHeader({ modelKey }: Pick<Attempt, 'modelKey'>): Record<string, string> {
   return /^[\x21-\x7e]+$/.test(modelKey) ? { [GATEWAY_HEADERS.modelKey]: modelKey } : {};
 }

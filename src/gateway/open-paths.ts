@@ -1,8 +1,8 @@
 /**
  * Use case: a request to a path of a vendor that its operator has opened, as `/v1/passthrough/{provider}/<path>`.
  *
- * Where it goes is decided by `domain/open-paths.ts` on what the URL parser makes of the whole address, vendor included.
- * It is a call like any other: admitted, carried out once, and ended with the usage that its answer reports.
+ * `domain/open-paths.ts` decides the destination from the URL parser's result for the whole address, vendor included.
+ * The request is a call like any other: admitted, carried out once, and ended with the usage that its answer reports.
  */
 import type { z } from 'zod';
 import { currentCatalog } from '../config/catalog.ts';
@@ -20,12 +20,12 @@ import { identify } from './identify.ts';
 import { attemptOf, vendorNotConfigured } from './models.ts';
 import { requestedModel } from './service-calls/requested-model.ts';
 
-/** A request, with what its headers say. */
+/** A request, with the contents of its headers. */
 export interface OpenPathCall extends Omit<ModelCall, 'dialect' | 'request'> {
   method: VendorRequest['method'];
-  /** The address at which we were asked. */
+  /** The address of the request to Callmeter. */
   address: string;
-  /** The JSON object of the body; empty where it is none. */
+  /** The JSON object of the body; empty if the body is not one. */
   request: z.infer<typeof OpenPathRequest>;
 }
 
@@ -45,7 +45,7 @@ async function findAndRun(caller: Caller, call: OpenPathCall): Promise<{ ok: tru
   const { request: body, labels, session } = call;
   const dialect = openPathDialect(openPath);
   const { model: ofBody, user } = body;
-  // What is no text is the vendor's to judge: as the caller wrote it, because nothing else is sent in its place.
+  // The vendor judges a value that is not text: it is sent as the caller wrote it.
   const request = {
     ...body,
     model: typeof ofBody === 'string' ? ofBody : '',

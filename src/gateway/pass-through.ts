@@ -1,10 +1,10 @@
 /**
- * What an organization's vendor keeps, above all the vendor `openai`: files, uploads, batches and responses. Requests
- * are passed to it with its key, and answers are passed back; which of it is the organization's own: `kept-objects.ts`.
+ * The objects that an organization's vendor keeps, mainly the vendor `openai`: files, uploads, batches and responses.
+ * Requests pass to the vendor with its key, and answers pass back; `kept-objects.ts` knows which objects are the
+ * organization's own.
  *
- * Of the vendor's headers those are passed that describe the body, and those that every answer passes
- * (`passed-headers.ts`). The content of a file is streamed, so its size does not matter. A form passes while it is
- * uploaded (`form-upload.ts`).
+ * The vendor's headers that describe the body pass, and the headers that every answer passes (`passed-headers.ts`). The
+ * content of a file is streamed, so its size does not matter. A form passes during its upload (`form-upload.ts`).
  */
 
 import type { OrganizationConfig } from '../config/credentials.ts';
@@ -21,25 +21,25 @@ import { BODY_HEADERS, picked, readResult, requestIdOf } from './vendor-result.t
 /** The vendor that keeps files and responses, and runs batches. */
 export const BATCH_VENDOR = 'openai';
 
-/** Its kind. */
+/** The kind of that vendor. */
 export function batchKind({ vendors }: OrganizationConfig): VendorKind {
   return vendors.get(BATCH_VENDOR)?.kind ?? kindNamed(BATCH_VENDOR);
 }
 
-/** Ids of what the vendor keeps; nothing else may become part of a path. */
+/** Ids of the vendor's objects; nothing else may become part of a path. */
 export const VENDOR_ID = /^[\w-][\w.-]{0,149}$/;
 
 export interface PassedRequest {
   method: VendorRequest['method'];
-  /** Below the vendor's base address, with the query. */
+  /** The path below the vendor's base address, with the query. */
   path: string;
   contentType?: string | undefined;
-  /** Headers of the caller that pass. */
+  /** The caller's headers that pass. */
   headers?: Readonly<Record<string, string>>;
   body?: ReadableStream<Uint8Array> | Uint8Array | string | undefined;
-  /** A shorter limit than a model has. */
+  /** A shorter time limit than a model's. */
   timeoutMsMax?: number;
-  /** Gives the request up. */
+  /** Aborts the request. */
   signal?: AbortSignal;
 }
 
@@ -47,11 +47,11 @@ export interface PassedRequest {
 export interface VendorAccess {
   key: string;
   ask(passed: PassedRequest): Promise<WholeResult>;
-  /** As `ask`, but a successful answer with a body is a stream. */
+  /** Like `ask`, but a successful answer with a body is a stream. */
   stream(passed: PassedRequest): Promise<VendorResult>;
 }
 
-/** `null` where the organization has no usable key. */
+/** `null` if the organization has no usable key. */
 export async function accessVendor(caller: Caller, provider = BATCH_VENDOR): Promise<VendorAccess | null> {
   const vendor = caller.organization.vendors.get(provider);
   const key = vendor ? await vendorKeyOf(caller, provider) : null;
@@ -84,7 +84,7 @@ export function noVendor(): WholeAnswer {
   return refusalAnswer(refuseCall('VENDOR_NOT_CONFIGURED', message).refusal);
 }
 
-/** The vendor's answer as ours, with its body as it comes. */
+/** The vendor's answer as Callmeter's, with its body as a stream. */
 export function passOn(result: VendorResult, vendorKey: string, requestId: string): GatewayAnswer {
   if (result.kind !== 'stream') {
     const answer = passBack(result, vendorKey, requestId);
@@ -97,7 +97,7 @@ export function passOn(result: VendorResult, vendorKey: string, requestId: strin
   return { status, headers: withVendorHeaders(own, headers, false), body };
 }
 
-/** The vendor's answer as ours. */
+/** The vendor's answer as Callmeter's. */
 export function passBack(result: WholeResult, vendorKey: string, requestId: string): WholeAnswer {
   const { answer } = readResult(result, vendorKey);
   const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;

@@ -1,11 +1,11 @@
 /**
- * The headers that pass between caller and vendor: what OpenAI's and Anthropic's SDKs set for their APIs, and what the
- * vendors say about limits and about how they answered.
+ * The headers that pass between caller and vendor: what OpenAI's and Anthropic's SDKs set for their APIs, and the
+ * vendors' headers about limits and about their answer.
  */
 
 import type { VendorCredential } from '../config/credentials.ts';
 
-/** Of a caller with an API key. */
+/** The headers of a caller with an API key. */
 const TO_VENDOR = [
   'openai-beta',
   'openai-organization',
@@ -16,7 +16,7 @@ const TO_VENDOR = [
 ];
 
 const TO_CALLER = /^(?:x-ratelimit|openai|anthropic-ratelimit|retry-after)(?:-|$)/;
-/** What a browser gets: the others tell about the organization's account at the vendor. */
+/** The headers that a browser gets: the others reveal the organization's account at the vendor. */
 const TO_BROWSER = /^retry-after(?:-|$)/;
 
 /** The most headers of one answer that pass. */
@@ -27,7 +27,10 @@ export function headersToVendor(read: (name: string) => string | undefined): Rec
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== undefined));
 }
 
-/** The headers of a request to a vendor: those of its form, those of the caller that pass, and the operator's, which win. */
+/**
+ * The headers of a request to a vendor: those of its form, then the caller's that pass, then the operator's. Later ones
+ * win.
+ */
 export function requestHeaders(
   ofForm: Readonly<Record<string, string>>,
   toVendor: Readonly<Record<string, string>>,
@@ -36,7 +39,7 @@ export function requestHeaders(
   return { ...ofForm, ...toVendor, ...vendor?.headers };
 }
 
-/** Headers of an answer, with those of its vendor that pass; the answer's own win. */
+/** The headers of an answer, with the vendor's that pass; the answer's own win. */
 export function withVendorHeaders(
   own: Record<string, string>,
   ofVendor: Headers,

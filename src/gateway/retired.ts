@@ -1,9 +1,9 @@
 /**
- * Models that their provider has shut down: refused before anything is begun, with the successor.
+ * Models that their provider has shut down: refused before anything begins, with the successor.
  *
- * Only where the catalog is certain. A model lives on at another channel, so the address must be the provider's own; and a
- * date that is a report of others, or Google's and read before it came, may have moved, so that the vendor is asked; so
- * it is while the published catalog cannot be read.
+ * A model is refused only if the catalog is certain. Another channel may still have the model, so the address must be
+ * the provider's own. A date may have moved if others report it, or if it was read from Google before it came: then the
+ * vendor is asked. The vendor is also asked while the published catalog cannot be read.
  */
 import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -14,7 +14,7 @@ import type { NamedModel } from '../metering/model-names.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 
-/** The refusal of a model that is certainly retired at the address that would be asked; `null` for any other. */
+/** The refusal of a model that is certainly retired at its address; `null` for any other. */
 export function retiredAt(
   { vendors }: Pick<OrganizationConfig, 'vendors'>,
   catalog: Catalog,

@@ -1,8 +1,9 @@
 /**
- * An admitted call: asks the vendors in order until one answers, and ends the call with what that one reports.
+ * An admitted call: asks the vendors in order until one answers, and ends the call with the usage that this vendor
+ * reports.
  *
- * Another model is tried only while the vendor failed for a reason of its own and the caller has got nothing. Whatever
- * happens, the call is ended: not even a fault of ours leaves a hold behind.
+ * Another model is tried only if the vendor failed for a reason of its own and the caller has got nothing yet. The call
+ * is always ended: not even a fault of Callmeter leaves a hold behind.
  */
 
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
@@ -43,7 +44,7 @@ import {
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
-  // Continues after the caller has left, so that what the vendor did is recorded.
+  // Continues after the caller has left, so that the vendor's work is recorded.
   run.caller.defer(work.catch(() => undefined));
   return work;
 }
@@ -78,7 +79,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       }
       const effort = chooseEffort(dialect.effortAsked(request), reasoningLevel, attempt.limits.efforts);
       current = { attempt, effort, asked: { atMs: Date.now() } };
-      // Every attempt gets an equal share of the remaining time, and so the last one gets all of it.
+      // Every attempt gets an equal share of the remaining time, so the last one gets all of it.
       const timeoutMs = Math.max(1, (untilMs - Date.now()) / (attempts.length - index));
       vendorAsked = true;
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
@@ -93,11 +94,11 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
       }
-      // No further model is asked for a caller that has left.
+      // No further model is asked after the caller has left.
       if (!reading.retryable || presence.hasLeft) break;
     }
     if (!reading) throw new Error('an admitted call has an attempt');
-    // If no later vendor did the work, the call is that of the first one that may have.
+    // If no later vendor did the work, the call counts for the first vendor that may have done it.
     const first = reading.usage === NO_USAGE ? run.unanswered.shift() : undefined;
     return first
       ? await answerWhole(run, first.current, { ...first.reading, answer: reading.answer, headers: reading.headers })
@@ -110,7 +111,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
   }
 }
 
-/** The error with which a stream begins, if it does: its vendor has failed, and nothing has been passed on. */
+/** The error that begins a stream, if there is one: its vendor has failed, and nothing has been passed on. */
 function failedOpening(
   { dialect, request }: Run,
   result: VendorResult & { kind: 'stream' },
@@ -122,7 +123,7 @@ function failedOpening(
   const document = stream.read(result.first);
   const { failed: failure } = stream;
   if (failure === null || written.hasOutput) return null;
-  // What else the vendor sends is not waited for.
+  // The vendor's remaining bytes are not awaited.
   result.body.cancel().catch(() => undefined);
   const reported = stream.usage();
   return readFailedAnswer({ ...result, document, reported }, failure, vendorKey, dialect.errorBody);
@@ -181,11 +182,11 @@ function askVendor(
         ...requestHeaders(form.vendorHeaders(vendorKey), run.toVendor, vendors.get(provider)),
         ...(run.text.contentType !== '' && { 'content-type': run.text.contentType }),
       },
-      // What is not changed is sent as it came.
+      // An unchanged request is sent as it came.
       body: run.text.changed(run.request, safe.body),
       timeoutMs: Math.max(1, untilMs - Date.now()),
       ...(presence && { presence }),
-      // An answer that is translated must be whole, but for events.
+      // A translated answer must be whole, unless it is events.
       responseType: form.answer && request.stream !== true ? 'held' : RESPONSE_TYPES[answerForm],
     });
   };
@@ -199,7 +200,7 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
     ...headersOf(run, attempt),
-    // A retry under the key of a call that has failed gets the stored answer.
+    // A retry under the key of a failed call gets the stored answer.
     ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };
   const whole = { ...answer, headers };
@@ -228,11 +229,11 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
   );
   const told = ended?.ok ? { ...costHeader(ended.costNanoUsd, answer.status), ...limitHeaders(ended.left) } : {};
   const own = { ...headers, ...told };
-  // What a vendor says of its limits is of the moment, and not stored.
+  // A vendor's limits change from moment to moment, so they are not stored.
   return { ...whole, headers: withVendorHeaders(own, reading.headers ?? new Headers(), run.session !== undefined) };
 }
 
-/** The key of the vendor was encrypted under a secret that is not in use any more. */
+/** The vendor key was encrypted under a secret that is no longer in use. */
 function keyUnreadable({ dialect }: Run, { provider }: Attempt): Reading {
   const message = `the vendor key of ${provider} cannot be decrypted; set it again`;
   return failed(refuseCall('VENDOR_KEY_UNREADABLE', message), NO_USAGE, true, dialect.errorBody);

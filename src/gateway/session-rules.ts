@@ -1,8 +1,8 @@
 /**
- * What a request with a browser's session must not ask for: a field that is not open to sessions, too many models, or
- * a model that the session was not created for.
+ * The parts of a request that a browser's session must not send: a field that is not open to sessions, too many models,
+ * or a model that the session was not created for.
  *
- * The session itself says whom a call concerns, how it is labelled and which models may answer.
+ * The session itself decides the customer of a call, its labels and the models that may answer.
  */
 import type { Catalog } from '../catalog/model.ts';
 import type { OrganizationConfig, Session } from '../config/credentials.ts';
@@ -16,7 +16,7 @@ import { type GatewayRefusal, type Refused, refuseCall } from './error-envelope.
 /** The most models of one request, `model` included. */
 const SESSION_MODELS_MAX = 3;
 
-/** A broken rule: the path of the field, and what the rule says. */
+/** A broken rule: the path of the field, and the words of the rule. */
 interface Broken {
   path: string;
   rule: string;
@@ -28,8 +28,8 @@ const NAME_LENGTH_MAX = 100;
 const NOT_OPEN = 'must not be sent with a session token';
 
 /**
- * Refuses a request to that route for its first field that is not open to sessions; `null` where all are open. A body
- * that is not an object is left to the schema.
+ * Refuses a request to that route for its first field that is not open to sessions; `null` if all are open. A body that
+ * is not an object is left to the schema.
  */
 export function closedField(
   route: string,
@@ -175,7 +175,7 @@ function clipped(name: string): string {
   return name.length <= NAME_LENGTH_MAX ? name : `${name.slice(0, NAME_LENGTH_MAX)}...`;
 }
 
-/** A trailing dot does not change which host a name means. */
+/** A trailing dot does not change the host that a name means. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }

@@ -1,5 +1,5 @@
 /**
- * The answers of calls with an idempotency key: what is stored for retries, and how a retry is answered.
+ * The answers of calls with an idempotency key: the stored form, and the answer to a retry.
  *
  * An answer over the bound is not stored, and neither is a stream that broke off or was stopped. A retry of such a call
  * is refused, because asking the vendor again would be a second call.
@@ -19,9 +19,9 @@ import { type Refused, refuseCall } from './error-envelope.ts';
 
 /** The largest answer that is stored: few retries ask for it, and the customer's object must not be held up. */
 export const STORED_BYTES_MAX = 2 * 1024 * 1024;
-/** The same of an answer that is stored as base64. */
+/** The same bound for an answer that is stored as base64. */
 export const STORED_BINARY_BYTES_MAX = (STORED_BYTES_MAX / 4) * 3;
-/** A retry that comes while the first request is under way is asked to come back after this. */
+/** A retry that arrives while the first request is in progress is told to come back after this time. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 /** Plain JSON, stored with the end of the call. */
@@ -33,19 +33,19 @@ export interface StoredAnswer {
   isBase64?: true;
   /** The body is the vendor's stream, before the dialect's transform. */
   isStream?: true;
-  /** What the dialect's transform needs to know of a stream. */
+  /** Whether the dialect's transform adds the usage to a stream. */
   addsUsage?: boolean;
   kind?: VendorKind;
-  /** The vendor's name, in place of its kind, of an answer that was stored by a version without kinds. */
+  /** The vendor's name instead of its kind, in an answer that an older version stored. */
   provider?: string;
 }
 
-/** What is stored of a whole answer; `undefined` where it is too large. */
+/** The stored form of a whole answer; `undefined` if it is too large. */
 export function storableAnswer({ status, headers, body }: GatewayAnswer): StoredAnswer | undefined {
   return typeof body === 'string' && fits(body, STORED_BYTES_MAX) ? { status, headers, body } : undefined;
 }
 
-/** Whether the text has at most so many bytes. It is encoded only where its length does not decide. */
+/** Whether the text has at most so many bytes. It is encoded only if its length does not decide. */
 function fits(text: string, bytesMax: number): boolean {
   if (text.length > bytesMax) return false;
   return text.length * 3 <= bytesMax || new TextEncoder().encode(text).length <= bytesMax;
@@ -78,7 +78,7 @@ function replayedStream(text: string, transform: Transform | undefined): Readabl
   return meterStream(body, { ...bounds, ...(transform && { transform }), onEnd: () => undefined });
 }
 
-/** The refusal of a retry whose call has no stored answer: it is still under way, or its answer was not stored. */
+/** The refusal of a retry whose call has no stored answer: it is still in progress, or its answer was not stored. */
 export function refuseReplay(status: CallStatus, headers: Record<string, string>): Refused {
   if (status === 'IN_PROGRESS') {
     const retryAfterSeconds = IN_FLIGHT_RETRY_SECONDS;
@@ -92,7 +92,7 @@ export function refuseReplay(status: CallStatus, headers: Record<string, string>
   return refuseCall('CALL_ALREADY_FINALIZED', message, { headers });
 }
 
-/** The exact cost of an answer that is not a stream; no header where the cost is not known. */
+/** The exact cost of an answer that is not a stream; no header if the cost is not known. */
 export function costHeader(costNanoUsd: NanoUsd | null, status: number): Record<string, string> {
   return costNanoUsd === null || status >= 400 ? {} : { [GATEWAY_HEADERS.costUsd]: formatUsd(costNanoUsd) };
 }

@@ -1,7 +1,7 @@
 /**
  * The hold of a stream on credit, which grows in steps while text flows.
  *
- * The next step is asked for before the present one is used up, so that text does not wait for it where the balance
+ * The next step is requested before the present one is used up, so that text need not wait for it if the balance
  * suffices.
  */
 
@@ -13,16 +13,16 @@ import { sendCommand } from '../objects/command-text.ts';
 import type { ExtendedHold, ExtendHoldCommand } from '../objects/customer-commands.ts';
 import { log } from '../platform/log.ts';
 
-/** So many tokens before the end of a step the next one is asked for. */
+/** The next step is requested this many tokens before the end of the present one. */
 const AHEAD_TOKENS = 256;
 
 export class StreamHold {
   readonly #extend: (outputTokens: number) => Promise<number>;
   #heldTokens: number;
   readonly #tokensMax: number;
-  /** The step that is being asked for. */
+  /** The step that is being requested. */
   #next: Promise<void> | null = null;
-  /** The held tokens for which the next step was asked for ahead. */
+  /** The held tokens for which the next step was requested ahead. */
   #aheadOf = 0;
 
   constructor(heldTokens: number, tokensMax: number, extend: (outputTokens: number) => Promise<number>) {
@@ -31,14 +31,14 @@ export class StreamHold {
     this.#extend = extend;
   }
 
-  /** Tokens that are held now. */
+  /** The tokens that are held now. */
   get heldTokens(): number {
     return this.#heldTokens;
   }
 
-  /** Whether so many tokens in all are held. */
+  /** Whether this many tokens in all are held. */
   mayContinue(tokens: number): true | Promise<boolean> {
-    // What the vendor makes beyond the bound that it was sent cannot be held.
+    // Output beyond the bound that the vendor was sent cannot be held.
     const needed = Math.min(tokens, this.#tokensMax);
     if (needed > this.#heldTokens) return this.#wait(needed);
     if (needed + AHEAD_TOKENS > this.#heldTokens && this.#aheadOf !== this.#heldTokens) {
@@ -55,7 +55,7 @@ export class StreamHold {
       .then((heldTokens) => {
         this.#heldTokens = Math.max(this.#heldTokens, heldTokens);
       })
-      // What is not held may not be spent: the stream ends as if the balance did not suffice.
+      // An amount that is not held may not be spent: the stream ends as if the balance did not suffice.
       .catch((error) => log('warn', 'hold_not_extended', {}, error))
       .finally(() => {
         this.#next = null;
@@ -63,7 +63,7 @@ export class StreamHold {
     return this.#next;
   }
 
-  /** A refusal ahead of time is not the last word: other calls may have given back what they held. */
+  /** A refusal ahead of time is not final: other calls may have released their holds. */
   async #wait(tokens: number): Promise<boolean> {
     await this.#next;
     if (tokens > this.#heldTokens) await this.#ask(tokens);
@@ -71,7 +71,7 @@ export class StreamHold {
   }
 }
 
-/** Asks the customer's object to hold so many tokens for a call, in all. */
+/** Asks the customer's object to hold this many tokens for a call in all. */
 export function holdExtender({ env, organization }: Caller, customerId: CustomerId, callId: CallId) {
   const { organizationId } = organization;
   return async (outputTokens: number): Promise<ExtendedHold> => {

@@ -1,14 +1,14 @@
 /**
- * Asks for the usage of a stream that its caller did not ask for, unless the vendor refuses the field.
+ * Asks for the usage of a stream if its caller did not, unless the vendor refuses the field.
  *
- * A refusal that names `stream_options` is answered by asking once more without it. If that helps, the vendor is not
- * asked for it again.
+ * After a refusal that names `stream_options`, the vendor is asked once more without it. If that helps, the vendor is
+ * not asked for the usage again.
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import type { VendorResult } from '../vendors/request.ts';
 
-/** Vendors that one isolate remembers to refuse the field, each of one organization. */
+/** The most vendors, each of one organization, that an isolate remembers to refuse the field. */
 const REFUSING_VENDORS_MAX = 1_000;
 
 const refusing = remember(() => new BoundedMap<string, true>(REFUSING_VENDORS_MAX));

@@ -1,6 +1,6 @@
 /**
  * The organization's key for a vendor, decrypted once per isolate: decrypting derives a key, which costs more than
- * everything else that a short call does here.
+ * everything else in a short call.
  */
 
 import { openVendorKey } from '../config/vendor-keys.ts';
@@ -8,12 +8,12 @@ import type { Caller } from '../metering/caller.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 
-/** Decrypted keys that one isolate remembers, by their encrypted form: a changed key is a new entry. */
+/** The most decrypted keys that one isolate remembers, by their encrypted form: a changed key is a new entry. */
 const KEYS_MAX = 1_000;
 
 const decrypted = remember(() => new BoundedMap<string, string>(KEYS_MAX));
 
-/** `null` where there is none, or where it was encrypted under a secret that is not in use any more. */
+/** `null` if there is no key, or if it was encrypted under a secret that is no longer in use. */
 export async function vendorKeyOf({ env, organization }: Caller, provider: string): Promise<string | null> {
   const sealed = organization.vendors.get(provider)?.sealedKey;
   if (sealed === undefined) return null;

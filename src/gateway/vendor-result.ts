@@ -1,8 +1,8 @@
 /**
- * Reads a vendor's answer: what the caller is answered, what is recorded, and whether another model may be tried.
+ * Reads a vendor's answer: the caller's answer, the usage to record, and whether another model may be tried.
  *
- * An answer passes unchanged. An error keeps its status and its reason, in our form and without keys. Anything that is
- * no answer of a model (a redirect, a login page, silence) becomes 502 or 504.
+ * An answer passes unchanged. An error keeps its status and its reason, in Callmeter's form and without keys. Anything
+ * that is not a model's answer (a redirect, a login page, silence) becomes 502 or 504.
  */
 
 import type { CallPart } from '../domain/call-parts.ts';
@@ -29,18 +29,18 @@ export interface Reading {
   /** The headers of the vendor's answer. */
   headers?: Headers | undefined;
   usage: Outcome['usage'];
-  /** What ran beside the model that answered. */
+  /** Other models that ran for the call besides the one that answered. */
   parts?: readonly CallPart[];
   /** The parsed answer; absent if its usage is there and clear. */
   withoutUsage?: unknown;
-  /** The id that the answer has at its vendor. */
+  /** The answer's id at its vendor. */
   responseId?: string | undefined;
   /** Web searches that are known although the usage is not. */
   searches?: number;
   modelUsed?: string | undefined;
-  /** It answered instead of the one that was asked, which declined. */
+  /** The model answered in place of the requested one, which declined. */
   isFallback?: boolean | undefined;
-  /** What the vendor itself says that the call cost. */
+  /** The cost of the call that the vendor itself reports. */
   vendorReportedCostUSD?: number | undefined;
   /** The reasoning effort that the answer reports. */
   effort?: Effort | undefined;
@@ -51,23 +51,26 @@ export interface Reading {
 
 /** Headers of a vendor that describe the body. */
 export const BODY_HEADERS = ['content-type', 'content-disposition'];
-/** Of a key that is looked for in successful answers. */
+/** The shortest key that is looked for in successful answers. */
 const KEY_LENGTH_MIN = 16;
-/** Of a key, or its beginning, that is looked for in the words of an error. */
+/** The shortest key, or beginning of one, that is looked for in the words of an error. */
 const WORD_KEY_LENGTH_MIN = 8;
 const CREDENTIAL = '[credential]';
-/** Headers of a vendor's error that tell a client when to come back. */
+/** Headers of a vendor's error that tell a client when to retry. */
 const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
-/** The longest word that is taken over from a vendor's error. */
+/** The longest word that is taken from a vendor's error. */
 const WORD_LENGTH_MAX = 200;
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
 /** How a success of an endpoint is read. */
 interface AnswerReading {
-  /** It may be any text. */
+  /** The answer may be any text. */
   isText: boolean;
-  /** Whether a parsed answer has any output. If not, an error in it is the vendor's. Absent if errors are not looked for. */
+  /**
+   * Whether a parsed answer has any output. If it has none, an error in it is the vendor's. Absent if errors are not
+   * looked for.
+   */
   hasOutput?(document: unknown): boolean;
   /** The usage with what can be counted in the answer. */
   counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];
@@ -89,7 +92,7 @@ export function readResult(
     case 'unreachable':
       return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
     case 'broken':
-      // It broke off, which need not happen again.
+      // The answer broke off, which need not happen again.
       return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
     case 'too_large':
       return readTooLarge(result, vendorKey, errorBody);
@@ -100,19 +103,19 @@ export function readResult(
   }
 }
 
-/** An answer that had to be held and could not be: what it used is charged, and the caller does not get it. */
+/** An answer that had to be held and was too large: its usage is charged, and the caller does not get it. */
 function readTooLarge(result: WholeResult & { kind: 'too_large' }, vendorKey: string, errorBody: ErrorBody): Reading {
   const { ok, reading, headers, message } = result;
   const document = reading instanceof PassedBody ? reading.document : undefined;
   if (!ok) return readError({ ...result, kind: 'answer', body: document }, vendorKey, errorBody);
   return {
     ...failed(refuseCall('VENDOR_ANSWER_TOO_LARGE', message), null, false, errorBody),
-    // What was reported of an answer that broke off is not all of it.
+    // The report of a broken answer does not cover all of its usage.
     ...usageTold(withServedTier(reading.truncated ? null : reading.usage(), headers), reading.searches()),
   };
 }
 
-/** An answer that says 200 and has an error in it. */
+/** An answer with status 200 that contains an error. */
 interface FailedAnswer {
   status: number;
   headers: Headers;
@@ -121,7 +124,9 @@ interface FailedAnswer {
   reported: VendorUsage | null;
 }
 
-/** The error of an answer that says 200, as a whole or in its first event: nothing was done, unless it reports usage. */
+/**
+ * The error of an answer with status 200, as a whole or in its first event: nothing was done, unless it reports usage.
+ */
 export function readFailedAnswer(
   { status, headers, document, reported }: FailedAnswer,
   failure: VendorFailure,
@@ -141,7 +146,7 @@ export function readFailedAnswer(
   };
 }
 
-/** What is recorded and answered when no vendor gave an answer. */
+/** The record and the answer if no vendor gave an answer. */
 export function failed(
   { refusal }: Refused,
   usage: Outcome['usage'],
@@ -153,7 +158,7 @@ export function failed(
   return { answer: refusalAnswer(refusal, errorBody), usage, error, retryable };
 }
 
-/** The reading with its answer in the caller's form, where the vendor was asked in another one. */
+/** The reading with its answer in the caller's form, if the vendor was asked in another one. */
 export function translated(reading: Reading, form: VendorForm, { errorBody }: Pick<Dialect, 'errorBody'>): Reading {
   const { answer } = reading;
   if (!form.answer || answer.status >= 400) return reading;
@@ -169,31 +174,31 @@ export function requestIdOf(headers: Headers): string | undefined {
   return id != null && REQUEST_ID.test(id) ? id : undefined;
 }
 
-/** Removes credentials: vendors repeat a key that they refuse, in full or in part. */
+/** Removes credentials: vendors repeat a refused key in full or in part. */
 export function withoutKeys(text: string, vendorKey: string): string {
   return withoutBeginning(text.replaceAll(vendorKey, CREDENTIAL), vendorKey)
     .replace(/\b(bearer)\s+[\w.~+/=*-]{8,}/gi, '$1 [credential]')
     .replace(/\b(?:(?:sk|pk|rk|xai|gsk)[-_]|AIza)[\w*-]{6,}/g, CREDENTIAL);
 }
 
-/** A text that was cut may end within the key. */
+/** A cut text may end within the key. */
 function withoutBeginning(text: string, vendorKey: string): string {
   for (let length = vendorKey.length - 1; length >= WORD_KEY_LENGTH_MIN; length -= 1)
     if (text.endsWith(vendorKey.slice(0, length))) return text.slice(0, -length) + CREDENTIAL;
   return text;
 }
 
-/** The failure as it may be told and recorded. */
+/** The failure in a form that may be shown and recorded. */
 export function cleanFailure({ code, message }: VendorFailure, vendorKey: string): VendorFailure {
   return { code: cleanWord(code, vendorKey), message: withoutKeys(message, vendorKey) };
 }
 
-/** A word that programs compare: a shorter text is no secret, and may be a part of it. */
+/** A word that programs compare. A shorter text is not a secret, and may be a part of the key by chance. */
 function cleanWord(word: string, vendorKey: string): string {
   return vendorKey.length < WORD_KEY_LENGTH_MIN ? word : withoutKeys(word, vendorKey);
 }
 
-/** The text of a success, which keeps all else. A shorter text is no key that a vendor gives, and may be a word. */
+/** The text of a success without the key. A shorter text is not a vendor's key, and may be a word. */
 function withoutKey(text: string, vendorKey: string): string {
   return vendorKey.length < KEY_LENGTH_MIN ? text : text.replaceAll(vendorKey, CREDENTIAL);
 }
@@ -201,8 +206,8 @@ function withoutKey(text: string, vendorKey: string): string {
 type Answered = WholeResult & { kind: 'answer' };
 
 /**
- * As `readResult`, of an endpoint whose answers pass whatever they are: an error too keeps the vendor's own form. The
- * key is in neither.
+ * Like `readResult`, for an endpoint that passes any answer: an error also keeps the vendor's own form. Neither
+ * contains the key.
  */
 export function readPassed(result: WholeResult, vendorKey: string): Reading {
   if (result.kind !== 'answer' || (!result.ok && result.status < 400)) return readResult(result, vendorKey);
@@ -237,20 +242,20 @@ function readSuccess(
   }
   const reported = readUsage(document);
   const read = readFailedAnswer({ status, headers, document, reported }, failure, vendorKey, errorBody);
-  // A response that failed is a form of its own, which clients know.
+  // A failed response is a form of its own, which clients know.
   return fieldsOf(document).object === 'response'
     ? { ...read, answer: { ...answer, body: withoutKeys(answer.body, vendorKey) } }
     : read;
 }
 
-/** What the answer is, whatever its headers say. */
+/** The content type of the answer, whatever its headers say. */
 function contentTypeOf(headers: Headers, isText: boolean): string {
   const said = headers.get('content-type') ?? '';
   if (isText) return said || 'text/plain';
   return /json/i.test(said) ? said : 'application/json';
 }
 
-/** What a successful answer says of itself. */
+/** The facts that a successful answer states about itself. */
 function told({ headers, body }: Answered, vendorKey: string, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const document = documentOf(body);
   const usage = withServedTier(readUsage(document), headers);
@@ -304,7 +309,7 @@ function documentOf(body: unknown): unknown {
   return typeof body === 'string' ? readJson(body) : body;
 }
 
-/** Those of the headers that are there. */
+/** The named headers that are present. */
 export function picked(headers: Headers, names: readonly string[]): Record<string, string> {
   const pairs = names.map((name) => [name, headers.get(name)] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));

@@ -1,5 +1,5 @@
 /**
- * Which customers a query reads one by one, in D1: those that are named, or all of an organization that has few enough.
+ * The customers that a query reads one by one, in D1: the named ones, or all of an organization that has few enough.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -8,10 +8,10 @@ import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { customers, organizationSizes } from './schema/index.ts';
 
-/** Of more customers, no query reads each of them: it takes two running totals of every one. */
+/** If there are more customers, no query reads each of them: that takes two running totals of every one. */
 export const CUSTOMERS_READ_MAX = 10_000;
 
-/** `ALL`, once `hasFewCustomers` has said that it may be. */
+/** Use `ALL` only after `hasFewCustomers` has allowed it. */
 export type AskedCustomers = readonly string[] | 'ALL';
 
 /** Their ids as a table with the column `id`. */

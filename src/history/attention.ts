@@ -1,7 +1,7 @@
 /**
- * What needs attention in the history of organizations, counted: one statement for all organizations of a database.
+ * Counts of history that needs attention: one statement for all organizations of a database.
  *
- * Each count follows an index and stops at a bound, so that it costs the same however much there is.
+ * Each count follows an index and stops at a bound, so that its cost does not grow with the history.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -13,16 +13,16 @@ import type { DatabaseName } from '../platform/database-name.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { calls, customers, DENIED, organizationEvents, UNPRICED } from './schema/index.ts';
 
-/** What is more is not counted. */
+/** Higher numbers are not counted. */
 export const COUNTED_MAX = CALLS_SEARCHED_MAX;
 
-/** Organizations of one database, and what they have of it. */
+/** The organizations of one database to count for. */
 export interface Counting {
   database: DatabaseName;
   organizationIds: readonly OrganizationId[];
 }
 
-/** Calls without a price that began since then. */
+/** Calls without a price that began at this time or later. */
 export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
@@ -31,7 +31,7 @@ export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Prom
   );
 }
 
-/** Calls that began since then and were denied. */
+/** Calls that began at this time or later and were denied. */
 export function countDeniedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
   return countOf(
     env,
@@ -55,7 +55,7 @@ export function countNearLimit(
   );
 }
 
-/** Events of a type since then. */
+/** Events of a type at this time or later. */
 export function countEventsSince(
   env: Env,
   of: Counting,
@@ -69,7 +69,7 @@ export function countEventsSince(
   );
 }
 
-/** By organization; one more than the bound says that there are more. */
+/** By organization; a count above the bound means that there are more. */
 async function countOf(
   env: Env,
   { database, organizationIds }: Counting,

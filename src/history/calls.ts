@@ -1,5 +1,5 @@
 /**
- * Calls in D1: the history that the objects no longer hold, which follows the calls by a second or so.
+ * Calls in D1: the history that the objects no longer hold, about a second behind the calls.
  */
 
 import { and, asc, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
@@ -24,7 +24,7 @@ export async function findOldCall(env: Env, organizationId: OrganizationId, call
   return row ? (row.record as Call) : null;
 }
 
-/** Those of the calls that D1 has, in the order in which they began. */
+/** The calls that D1 has, in the order of their begin. */
 export async function findOldCalls(
   env: Env,
   organizationId: OrganizationId,
@@ -39,26 +39,26 @@ export async function findOldCalls(
         sql`${calls.callId} IN (SELECT value FROM json_each(${JSON.stringify(callIds)}))`,
       ),
     )
-    // Not by the index of their begin, which would pass every call of the organization: `+` rules it out.
+    // `+` rules out the index of the begin, which would pass every call of the organization.
     .orderBy(sql`+${calls.startedAtMs}`, asc(calls.callId));
   return rows.map(({ record }) => record as Call);
 }
 
 export interface CallFilter {
-  /** Begun from, inclusive, and to, exclusive. */
+  /** The time of the begin: from, inclusive, and to, exclusive. */
   fromMs?: number | undefined;
   toMs?: number | undefined;
   customerId?: CustomerId | undefined;
   customerUserId?: string | undefined;
   feature?: string | undefined;
-  /** As reported, or the key of its price. */
+  /** The reported model, or the key of its price. */
   model?: string | undefined;
   tag?: string | undefined;
   status?: CallStatus | undefined;
-  /** Why it was denied. */
+  /** Why the call was denied. */
   reason?: DenialCode | undefined;
   errorCode?: string | undefined;
-  /** Whether the cost is known; calls that have not ended, and reversed ones without a cost, are neither. */
+  /** Whether the cost is known; calls that have not ended, and reversed ones without a cost, match neither value. */
   priced?: boolean | undefined;
   costAboveNanoUsd?: NanoUsd | undefined;
   /** Only calls with provisional usage of this kind. */
@@ -82,25 +82,25 @@ export interface CallRow extends RecordedListed {
   cachedInputTokens: number | null;
   responseTokens: number | null;
   costNanoUsd: NanoUsd | null;
-  /** What the customer's balance pays; `null` if nothing. */
+  /** The amount that the customer's balance pays; `null` if nothing. */
   chargedNanoUsd: NanoUsd | null;
   /** `null` if everything in the charge has a rate. */
   chargeBasis: ChargeBasis | null;
-  /** `null` where the usage is reported, and before the end. */
+  /** `null` if the usage is reported, and before the end. */
   usageSource: ProvisionalSource | null;
   errorCode: string | null;
-  /** `null` for calls that were not denied, and for those of before the reason was kept. */
+  /** `null` for calls that were not denied, and for older denied ones. */
   denial: RecordedDenial | null;
-  /** Since when it counts no longer; `null` where it was not reversed. */
+  /** The time since which the call no longer counts; `null` if it was not reversed. */
   reversedAtMs: number | null;
 }
 
 export interface FoundCalls extends Page<CallRow> {
-  /** Since when the calls began that were searched; `null` where all were. */
+  /** The begin of the oldest call that was searched; `null` if all were. */
   searchedFromMs: number | null;
 }
 
-/** A reversal gives back what was charged. */
+/** A reversal gives back the charge. */
 const CHARGED = sql`CASE WHEN ${calls.reversedAtMs} IS NULL THEN ${calls.chargeNanoUsd} END`;
 
 const COLUMNS = {
@@ -136,8 +136,9 @@ function listedColumns(): Pick<typeof calls, keyof ListedFacts> {
 }
 
 /**
- * Calls of an organization. Indexes have the time with the customer, with the reason of a denial, of denied calls and of calls
- * without a price; where anything else narrows or orders them, only the newest of those are searched.
+ * Calls of an organization. Indexes cover the time together with the customer, with the reason of a denial, with denied
+ * calls and with calls without a price; if another condition filters or orders the calls, only the newest of them are
+ * searched.
  */
 export async function listCalls(
   env: Env,
@@ -170,17 +171,17 @@ export async function listCalls(
 
 export interface CallTotals {
   calls: number;
-  /** Ended calls without a known cost, which the cost is without. */
+  /** Ended calls without a known cost, which the sum of costs lacks. */
   unpricedCalls: number;
   denied: number;
   costNanoUsd: NanoUsd;
-  /** What customers' balances pay for them. */
+  /** The amount that customers' balances pay for them. */
   chargedNanoUsd: NanoUsd;
-  /** Since when the calls began that are summed; `null` where all of them are. */
+  /** The begin of the oldest call in the sums; `null` if all are included. */
   searchedFromMs: number | null;
 }
 
-/** Sums of the calls that a filter finds, of the newest that a search looks at. */
+/** Sums of the calls that match a filter, among the newest that a search looks at. */
 export async function sumCalls(env: Env, organizationId: OrganizationId, filter: CallFilter): Promise<CallTotals> {
   const db = await database(env, organizationId);
   const indexed = indexedBy(organizationId, filter);
@@ -228,7 +229,7 @@ function indexedBy(organizationId: OrganizationId, filter: CallFilter): SQL[] {
   ];
 }
 
-/** Which index has the calls: of one customer it is the one over customers. */
+/** The index that has the calls: for one customer, the index over customers. */
 function indexOf({
   customerId,
   reason,
@@ -265,7 +266,7 @@ function given<Value>(value: Value | undefined, condition: (value: Value) => SQL
   return value === undefined ? [] : [condition(value)];
 }
 
-/** When the oldest of the newest calls began that a search looks at; `null` where there are no more than those. */
+/** The begin of the oldest call that a search looks at; `null` if there are no more calls than those. */
 async function searchedFrom(db: Database, indexed: readonly SQL[]): Promise<number | null> {
   const [oldest] = await db
     .select({ startedAtMs: calls.startedAtMs })

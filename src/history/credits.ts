@@ -1,5 +1,5 @@
 /**
- * The ledger in D1, which follows the customers' objects by a second or so and keeps what they no longer hold.
+ * The ledger in D1, about a second behind the customers' objects; it keeps entries that they no longer hold.
  */
 
 import { and, desc, eq, gte, lt, notInArray, sql } from 'drizzle-orm';
@@ -55,7 +55,7 @@ export async function findLedger(
         eq(creditEntries.organizationId, organizationId),
         eq(creditEntries.customerId, customerId),
         lt(entryId, beforeId),
-        // Not by the index of their time, which would pass the entries of all customers: `+` rules it out.
+        // `+` rules out the index of the time, which would pass the entries of all customers.
         fromMs === undefined ? undefined : gte(sql`+${creditEntries.atMs}`, fromMs),
         toMs === undefined ? undefined : lt(sql`+${creditEntries.atMs}`, toMs),
         unit && eq(creditEntries.unit, unit),
@@ -74,7 +74,7 @@ export async function findLedger(
   }));
 }
 
-/** The entry of the credit's revocation, else its newest one. Reads all entries of the customer. */
+/** The entry of the credit's revocation, otherwise its newest one. Reads all entries of the customer. */
 export async function findOldEntry(
   env: Env,
   { organizationId, customerId }: CustomerKey,

@@ -1,6 +1,6 @@
 /**
- * What the customers of a page did lately, from D1: the cost of days, failed calls, and which of some models they use;
- * and who uses a model.
+ * Recent activity of the customers of a page, from D1: the cost of days, failed calls, and their use of some models;
+ * and the users of a model.
  */
 
 import { sql } from 'drizzle-orm';
@@ -14,10 +14,10 @@ import { totalsBefore } from './usage-figures.ts';
 export interface CustomerCourse {
   /** Between each border and the next. */
   spans: { costNanoUsd: NanoUsd; calls: number; unpricedCalls: number }[];
-  /** Of the completed and failed calls since a UTC day. */
+  /** The completed and failed calls since a UTC day. */
   recentCalls: number;
   recentlyFailed: number;
-  /** Those of the named models that cost something since a UTC day. */
+  /** The named models that have cost something since a UTC day. */
   models: string[];
 }
 
@@ -36,10 +36,10 @@ interface Row {
   value: string;
 }
 
-/** Of each border: what had been used before it. */
+/** The total that had been used before each border. */
 type Total = [place: number, costUsd: string, costRest: string, calls: number, unpricedCalls: number];
 
-/** Of every customer that is asked for. */
+/** For every requested customer. */
 export async function readCustomerCourses(
   env: Env,
   organizationId: OrganizationId,
@@ -89,11 +89,11 @@ export async function readCustomerCourses(
 
 export interface ModelCustomers {
   customers: number;
-  /** Those with the most days of use. */
+  /** The customers with the most days of use. */
   customerIds: CustomerId[];
 }
 
-/** Who uses each model: customers with calls under one of its names that cost something since a UTC day. */
+/** The users of each model: customers with calls under one of its names that have cost something since a UTC day. */
 export async function findCustomersOfModels(
   env: Env,
   organizationId: OrganizationId,

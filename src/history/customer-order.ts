@@ -1,9 +1,9 @@
 /**
- * The orders of the list of customers, each of which an index has, and the places between pages.
+ * The orders of the list of customers, each backed by an index, and the positions between pages.
  *
- * Where an order goes by figures that change, a page continues below the last customer of the page before. A customer whose
- * figures fell since the list began could come again there: such a one is left out of the later pages, so that none comes
- * twice.
+ * If an order follows figures that change, a page continues below the last customer of the previous page. A customer
+ * whose figures fell after the list began could appear there again: later pages leave such a customer out, so that none
+ * appears twice.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn } from 'drizzle-orm/sqlite-core';
@@ -54,9 +54,9 @@ const ORDERS: Record<CustomerSort, Order> = {
   },
 };
 
-/** Where a page ends: what the order goes by, of its last customer. */
+/** The end of a page: the ordering values of its last customer. */
 export interface CustomerPlace {
-  /** When the list began, by the clock of D1. */
+  /** The time at which the list began, by the clock of D1. */
   beganAtMs: number;
   values: readonly (number | string)[];
 }
@@ -74,14 +74,14 @@ export function orderBy(sort: CustomerSort): SQL[] {
   return columns.map((column) => (descends ? sql`${column} DESC` : sql`${column} ASC`));
 }
 
-/** Customers after a place. */
+/** Customers after a position. */
 export function isAfter(sort: CustomerSort, { beganAtMs, values }: CustomerPlace): SQL {
   const { descends, falls } = ORDERS[sort];
   const after = compared(sort, descends ? sql`<` : sql`>`, values);
   return falls ? sql`(${after} AND ${customers.loweredAtMs} < ${beganAtMs})` : after;
 }
 
-/** Customers up to a place, with the one that is there. */
+/** Customers up to a position, including the one there. */
 export function isUpTo(sort: CustomerSort, { values }: CustomerPlace): SQL {
   return compared(sort, ORDERS[sort].descends ? sql`>=` : sql`<=`, values);
 }
@@ -93,7 +93,7 @@ function compared(sort: CustomerSort, operator: SQL, values: CustomerPlace['valu
 }
 
 export function placeText(sort: CustomerSort, { beganAtMs, values }: CustomerPlace): string {
-  // By id, the place is the id alone.
+  // In the order of ids, the position is only the id.
   if (sort === 'customerId') return String(values[0]);
   return `${sort} ${JSON.stringify([beganAtMs, ...values])}`;
 }

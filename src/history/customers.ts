@@ -1,10 +1,10 @@
 /**
  * Customers in D1, as lists and the search show them.
  *
- * A list follows an index in its order (customer-order.ts) and stops at the end of its page. Where something narrows it
- * that the index does not have, a page looks at a bounded number of customers, and goes on after the last of them. The
- * search looks anywhere in the id, the display name and the e-mail address, all of which one index has in lower case: it
- * reads that index alone, and so can look at many more.
+ * A list follows an index in its order (customer-order.ts) and stops at the end of its page. If a filter is not in the
+ * index, a page looks at a bounded number of customers, and continues after the last of them. The search matches any
+ * part of the id, the display name and the e-mail address. One index has all three in lower case: the search reads only
+ * that index, so it can look at many more customers.
  */
 
 import { and, eq, getTableColumns, inArray, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
@@ -28,17 +28,17 @@ import {
 } from './customer-order.ts';
 import { customerDays, customers } from './schema/index.ts';
 
-/** Customers that one page looks at where something narrows the list that no index has. */
+/** The most customers that one page looks at if no index covers the list's filter. */
 export const CUSTOMERS_SEARCHED_MAX = 10_000;
-/** The same where an index has all that narrows it, the search included. */
+/** The same if an index covers the whole filter, including the search. */
 const CUSTOMERS_INDEXED_MAX = 100_000;
 
 export interface CustomerFilter {
-  /** A part of the id, of the display name or of the e-mail address, whatever the case. */
+  /** A part of the id, of the display name or of the e-mail address, in upper or lower case. */
   search?: string | undefined;
   planId?: string | undefined;
   canceled?: boolean | undefined;
-  /** The least share of the worst meter's limit that is used. */
+  /** The least used share of the worst meter's limit. */
   nearLimit?: number | undefined;
   /** Credit pays for a tier. */
   onCredit?: boolean | undefined;
@@ -48,11 +48,11 @@ export interface CustomerFilter {
   failing?: { share: number; sinceMs: number } | undefined;
   /** Whether one of these models has cost something since a UTC day. */
   uses?: { models: readonly string[]; sinceMs: number; wanted: boolean } | undefined;
-  /** These alone, or all others. A few hundred at most. */
+  /** Only these, or all others. A few hundred at most. */
   among?: { customerIds: readonly CustomerId[]; wanted: boolean } | undefined;
 }
 
-/** Customers in an order; of a search in that of ids first the one whose id it is. */
+/** Customers in an order; in the order of ids, a search returns the exact id first. */
 export async function findCustomers(
   env: Env,
   organizationId: OrganizationId,
@@ -68,7 +68,7 @@ export async function findCustomers(
   return { items, nextCursor: next && cursorOf(placeText(sort, next)) };
 }
 
-/** How many customers a list has, among as many as one page looks at: there may be more where `isAll` is false. */
+/** The number of customers in a list, among as many as one page looks at: more may exist if `isAll` is false. */
 export async function countCustomers(
   env: Env,
   organizationId: OrganizationId,
@@ -93,16 +93,16 @@ export async function countCustomers(
   return { count: row?.count ?? 0, isAll: last === undefined };
 }
 
-/** Customers of one filter that are counted. */
+/** The most customers that are counted for one filter. */
 const MARKED_MAX = 1_000;
 
 interface Counted {
   count: number;
-  /** False where there may be more. */
+  /** False if there may be more. */
   isAll: boolean;
 }
 
-/** How many customers each filter finds that an index has: what their usage periods say, if those are not over. */
+/** The number of customers for each filter that has an index: by their usage periods, if those are not over. */
 export async function countMarked(
   env: Env,
   organizationId: OrganizationId,
@@ -126,19 +126,19 @@ export async function countMarked(
   return { nearLimit, onCredit, denied };
 }
 
-/** As expressions, because drizzle knows no columns of a table whose index is named. */
+/** As expressions, because drizzle does not know the columns of a table with a named index. */
 const ALL_COLUMNS = Object.fromEntries(
   Object.entries(getTableColumns(customers)).map(([name, column]) => [name, sql`${column}`.mapWith(column)]),
 ) as unknown as { [Name in keyof CustomerRow]: SQL<CustomerRow[Name]> };
 
 interface Listing {
-  /** The customers, by which index. */
+  /** The customers, with the index to use. */
   from: SQL;
-  /** Conditions that the index has; and those that it does not have. */
+  /** The conditions that the index covers; and those that it does not cover. */
   indexed: readonly SQL[];
   searched: readonly SQL[];
   sort: CustomerSort;
-  /** Customers that a page looks at. */
+  /** The most customers that a page looks at. */
   looksMax: number;
 }
 
@@ -176,13 +176,13 @@ function listingOf(organizationId: OrganizationId, filter: CustomerFilter, sort:
       sort,
       looksMax,
     };
-  // Written as the indexes of few customers have it.
+  // In the form that the indexes of few customers have.
   const few =
     planId === undefined ? [...(onCredit ? [sql`on_credit = 1`] : []), ...(denied ? [sql`denied = 1`] : [])] : [];
   return { from: sql`${customers}`, indexed: [ofOrganization, ...ofPlan, ...few], searched: narrowed, sort, looksMax };
 }
 
-/** What no index has. Figures of a usage period that is over say nothing of the present one. */
+/** The conditions that no index covers. Figures of a usage period that is over do not count in the present one. */
 function narrowedBy(organizationId: OrganizationId, filter: CustomerFilter, nowMs: number): SQL[] {
   const { canceled, nearLimit, onCredit, denied, failing, uses, among } = filter;
   const isCurrent = sql`${customers.nextReplenishAtMs} > ${nowMs}`;
@@ -217,7 +217,7 @@ function narrowedBy(organizationId: OrganizationId, filter: CustomerFilter, nowM
   ];
 }
 
-/** Where it looked at as many customers as it may, a list can be short of what was asked for and yet go on. */
+/** After it has looked at the most customers, a page may be shorter than requested although the list goes on. */
 async function listCustomers(
   db: Database,
   { from, indexed, searched, sort, looksMax }: Listing,
@@ -246,10 +246,10 @@ async function listCustomers(
 
 /** Before every id. */
 const START: CustomerPlace = { beganAtMs: 0, values: [''] };
-/** What the cursor of a search begins with. */
+/** The beginning of a search's cursor. */
 const SEARCH = 'search ';
 
-/** Whoever has the id itself is first, and not found again. */
+/** The customer with this id comes first, and is not found again. */
 async function searchCustomers(
   db: Database,
   listing: Listing,
@@ -275,7 +275,7 @@ async function searchCustomers(
 
 const SEARCHED_COLUMNS = [customers.customerIdLower, customers.friendlyNameLower, customers.emailLower];
 
-/** Whether any of the columns of the search contains it. */
+/** Whether any of the searched columns contains the text. */
 function isFound(search: string): SQL {
   const contains = soughtForms(search).flatMap((form) =>
     SEARCHED_COLUMNS.map((column) => sql`INSTR(${column}, ${form}) > 0`),

@@ -1,6 +1,6 @@
 /**
- * What usage cost and what customers' balances pay for it, in D1: of customers as differences of their running totals,
- * with what increments of custom meters charged.
+ * The cost of usage and the amount that customers' balances pay for it, in D1: for customers as differences of their
+ * running totals, plus the charges of custom meters.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -27,9 +27,9 @@ export interface Part {
 type Row = CostAndChargeRow & { customerId: CustomerId; part: number };
 
 /**
- * The figures of customers in each of the parts, by customer and place of the part. Parts without usage and charges are
- * left out. What is read grows with customers and parts, not with their calls; of custom meters with increments that
- * charged something.
+ * The figures of customers in each of the parts, by customer and position of the part. Parts without usage and charges
+ * are left out. The amount that is read grows with customers, parts and charged increments of custom meters, not with
+ * calls.
  */
 export async function sumCustomerEarnings(
   env: Env,

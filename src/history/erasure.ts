@@ -1,6 +1,5 @@
 /**
- * The erasure of a customer's rows in D1, and the mark that keeps what is still on its way to D1 from bringing them
- * back.
+ * The erasure of a customer's rows in D1, and the mark that keeps rows on their way to D1 from restoring them.
  */
 
 import { lt } from 'drizzle-orm';
@@ -12,16 +11,16 @@ import { ERASE_HOURS, ERASED_HOURS_MAX, TOTALS_OF_CUSTOMERS } from './roll-ups.t
 import { erasedSubscriptions } from './schema/index.ts';
 import { forgetStripeCustomers } from './stripe-customers.ts';
 
-/** Far longer than D1 works on any query. */
+/** Far longer than any query of D1 takes. */
 const MARK_RETENTION_MS = 48 * HOUR_MS;
 
-/** Rows that one statement removes: samples are up to 300 KiB each. */
+/** The most rows that one statement removes: samples are up to 300 KiB each. */
 const DELETE_ROWS_MAX = 5_000;
 const DELETE_SAMPLES_MAX = 200;
 
 interface Deletion {
   table: string;
-  /** What stands for a row. */
+  /** The columns that identify a row. */
   key: string;
   rowsMax: number;
 }
@@ -29,8 +28,8 @@ interface Deletion {
 const rowsOf = (table: string, key = 'rowid'): Deletion => ({ table, key, rowsMax: DELETE_ROWS_MAX });
 
 /**
- * The tables that hold something of a customer, by the name that the answer gives them; usage hours are removed
- * together with what they add to the organization's sums.
+ * The tables with a customer's data, by the name that the answer gives them; usage hours are removed together with
+ * their part of the organization's sums.
  */
 const DELETIONS = {
   customers: [rowsOf('customers')],
@@ -47,7 +46,7 @@ const DELETIONS = {
 };
 
 /**
- * To be called before anything is erased. From then on no batch of the subscription writes to D1, also none that was
+ * Call this before anything is erased. From then on, no batch of the subscription writes to D1, not even one that was
  * given up and that D1 runs later.
  */
 export async function markErased(
@@ -67,7 +66,7 @@ export async function deleteOldMarks(db: Database, nowMs: number): Promise<void>
   await db.delete(erasedSubscriptions).where(lt(erasedSubscriptions.erasedAtMs, nowMs - MARK_RETENTION_MS));
 }
 
-/** Removes every row of the customer, and says how many there were of each kind. */
+/** Removes every row of the customer, and returns the number of each kind. */
 export async function eraseProjection(
   env: Env,
   customer: CustomerKey,
@@ -86,7 +85,7 @@ async function deleteRows(
   { table, key, rowsMax }: Deletion,
   { organizationId, customerId }: CustomerKey,
 ): Promise<number> {
-  // D1 counts what triggers change as well, but returns only what is deleted here.
+  // D1 counts the changes of triggers too, but returns only the rows deleted here.
   const sql = `DELETE FROM ${table} WHERE ${key} IN (
     SELECT ${key.replace(/[()]/g, '')} FROM ${table} WHERE organization_id = ? AND customer_id = ? LIMIT ${rowsMax}) RETURNING 1`;
   const statement = (await database(env, organizationId)).$client.prepare(sql).bind(organizationId, customerId);
@@ -101,7 +100,7 @@ async function eraseHours(env: Env, { organizationId, customerId }: CustomerKey)
   return repeatWhileFull(ERASED_HOURS_MAX, async () => (await db.batch(batch)).at(-2)?.results.length ?? 0);
 }
 
-/** Repeats a step until it finds fewer rows than its limit. Ends, because nothing adds rows any more. */
+/** Repeats a step until it finds fewer rows than its limit. This ends, because nothing adds rows any more. */
 async function repeatWhileFull(rowsMax: number, step: () => Promise<number>): Promise<number> {
   let all = 0;
   for (let rows = rowsMax; rows >= rowsMax; all += rows) rows = await step();

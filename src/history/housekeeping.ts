@@ -1,5 +1,6 @@
 /**
- * What the hourly cron does in D1: it deletes rows that are past their retention, and moves ids at Stripe to where all are.
+ * The hourly cron's work in D1: it deletes rows that are past their retention, and moves ids at Stripe to the database
+ * that has all of them.
  */
 
 import { lt, sql } from 'drizzle-orm';
@@ -16,13 +17,13 @@ import { operatorIdempotency } from './schema/index.ts';
 import { recordDatabaseSize } from './sizes.ts';
 import { gatherStripeCustomers } from './stripe-customers.ts';
 
-/** Samples that one statement deletes, up to 300 KiB each, and statements of one run. */
+/** The most samples that one statement deletes, up to 300 KiB each, and the most statements of one run. */
 const DELETE_SAMPLES_MAX = 200;
 const DELETE_SAMPLES_ROUNDS_MAX = 100;
 
 /**
- * Deletes what is past its retention, in all databases. What one run does not reach, the next one does. A database that
- * fails does not keep the others from being cleaned; the last failure is thrown at the end.
+ * Deletes rows that are past their retention, in all databases. The next run does the rest. A database that fails does
+ * not keep the others from being cleaned; the last failure is thrown at the end.
  */
 export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
   const failures: unknown[] = [];
@@ -49,7 +50,7 @@ export async function deleteExpired(env: Env, nowMs: number): Promise<void> {
 
 async function deleteExpiredSamples(db: Database, nowMs: number): Promise<void> {
   for (let round = 0; round < DELETE_SAMPLES_ROUNDS_MAX; round += 1) {
-    // D1 counts what triggers change as well, but returns only what is deleted here.
+    // D1 counts the changes of triggers too, but returns only the rows deleted here.
     const deleted = await db.all(
       sql`DELETE FROM samples WHERE rowid IN (
         SELECT rowid FROM samples WHERE expires_at_ms <= ${nowMs} ORDER BY expires_at_ms LIMIT ${DELETE_SAMPLES_MAX}) RETURNING 1`,

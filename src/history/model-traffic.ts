@@ -1,7 +1,7 @@
 /**
- * The calls of some models in a period, from D1: whose they were, and what they used under which conditions, in every
- * component that a vendor bills. The roll-ups have no cache writes, details or conditions, so the calls themselves are
- * summed: the newest first, in pages by their begin.
+ * The calls of some models in a period, from D1: their customers, and the usage with its conditions, in every component
+ * that a vendor bills. The roll-ups have no cache writes, details or conditions, so the calls themselves are summed:
+ * the newest first, in pages by their begin.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -17,16 +17,21 @@ import { MODEL } from './roll-ups.ts';
 import { calls } from './schema/index.ts';
 import { CALL_LENGTH_MAX_MS } from './unpriced-calls.ts';
 
-/** Calls of the organization, of any model, that one query passes; a few more where some began in the same millisecond. */
+/**
+ * The most calls of the organization, of any model, that one query passes; slightly more if some began in the same
+ * millisecond.
+ */
 const CALLS_PER_PAGE = 25_000;
-/** Pages of one reading: of an organization with more calls in the period, only the newest 500,000 are summed. */
+/**
+ * The most pages of one reading: if an organization has more calls in the period, only the newest 500,000 are summed.
+ */
 const PAGES_MAX = 20;
 
 export interface TrafficQuery {
   organizationId: OrganizationId;
   fromMs: number;
   toMs: number;
-  /** The names of the models, as the roll-ups have them. */
+  /** The names of the models in the roll-ups. */
   names: readonly string[];
   /** Sizes of prompts above which some price has other rates. */
   thresholds: readonly number[];
@@ -40,14 +45,14 @@ export interface Share {
 /** The calls of one name. */
 export interface NameTraffic {
   calls: number;
-  /** By the conditions that decide which rates apply; without the calls that the next two count. */
+  /** By the conditions that decide the rates; without the calls in the next two counts. */
   traffic: Map<string, Traffic>;
-  /** Calls whose usage nobody reported. */
+  /** Calls whose usage was not reported. */
   unreported: number;
-  /** Calls of whose cached audio and images the vendor does not say how many tokens were which. */
+  /** Calls whose cached audio and image tokens the vendor does not report separately. */
   untold: number;
   customers: Map<CustomerId, Share>;
-  /** Without calls that named none. */
+  /** Without calls that named no feature. */
   features: Map<string, Share>;
   usagePlanVersionIds: Set<string>;
 }
@@ -74,13 +79,16 @@ const detail = (name: string) => used(`usage ->> '$.${name}'`);
 const AUDIO_AND_IMAGES = `${detail('audioInputTokens')} - ${detail('cachedAudioInputTokens')}
   + ${detail('imageInputTokens')} - ${detail('cachedImageInputTokens')}`;
 const TEXT = `${used('input_tokens')} - ${used('cached_input_tokens')} - ${used('cache_write_input_tokens')}`;
-/** What a call says of its usage: enough to price it, too little, or nothing. A call that failed may have used nothing. */
+/**
+ * The evidence in a call about its usage: enough to price it, too little, or none. A call that failed may have used
+ * nothing.
+ */
 const EVIDENCE = `CASE
   WHEN pricing_snapshot_id = 'held' THEN 'unreported'
   WHEN NOT (${ANYTHING_USED}) AND (cost_nano_usd > 0 OR (cost_nano_usd IS NULL AND status = 'COMPLETED')) THEN 'unreported'
   WHEN ${AUDIO_AND_IMAGES} > ${TEXT} THEN 'untold'
   ELSE 'told' END`;
-/** Audio of which no tokens are known. */
+/** Audio whose tokens are not known. */
 const UNTOLD_AUDIO = `CASE WHEN ${detail('audioInputTokens')} + ${detail('audioOutputTokens')} = 0 THEN ${detail('audio')} ELSE 0 END`;
 const SUMS = sql.raw(
   [
@@ -114,7 +122,7 @@ interface ShareRow {
   costRestNanoUsd: string;
 }
 
-/** By name; a name without calls is not in it. */
+/** By name; a name without calls is left out. */
 export async function readModelTraffic(env: Env, query: TrafficQuery): Promise<Map<string, NameTraffic>> {
   const found = new Map<string, NameTraffic>();
   if (query.names.length === 0) return found;
@@ -134,7 +142,9 @@ export async function readModelTraffic(env: Env, query: TrafficQuery): Promise<M
   return found;
 }
 
-/** Where a page begins that ends before an instant: it has about `CALLS_PER_PAGE` calls, or is the last one. */
+/**
+ * The beginning of a page that ends before an instant: the page has about `CALLS_PER_PAGE` calls, or is the last one.
+ */
 async function pageStart(db: Database, { organizationId, fromMs }: TrafficQuery, beforeMs: number): Promise<number> {
   const firstMs = fromMs - CALL_LENGTH_MAX_MS;
   const [row] = await db.all<{ startedAtMs: number }>(sql`SELECT started_at_ms AS startedAtMs FROM ${calls}
@@ -143,7 +153,7 @@ async function pageStart(db: Database, { organizationId, fromMs }: TrafficQuery,
   return row?.startedAtMs ?? firstMs;
 }
 
-/** Calls that count in the roll-ups of the period, by an index: calls have one by their begin. */
+/** Calls that count in the roll-ups of the period, found by the index of their begin. */
 function amongCalls(
   { organizationId, fromMs, toMs, names }: TrafficQuery,
   { sinceMs, beforeMs }: { sinceMs: number; beforeMs: number },
@@ -226,7 +236,7 @@ function addShare(of: NameTraffic, row: ShareRow): void {
   of.usagePlanVersionIds.add(row.usagePlanVersionId);
 }
 
-/** Adds a share to one of a map. */
+/** Adds a share to an entry of a map. */
 export function addTo<Key extends string>(
   shares: Map<Key, Share>,
   key: Key,

@@ -1,6 +1,7 @@
 /**
- * What an organization's usage cost and what it charged in a period, in D1: as a whole, by feature and by model from
- * roll-ups, which do not grow with the number of calls, and by version of a plan from the running totals of its customers.
+ * The cost and the charges of an organization's usage in a period, in D1: in total, by feature and by model from
+ * roll-ups, which do not grow with the number of calls, and by version of a plan from the running totals of its
+ * customers.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -35,7 +36,7 @@ export interface Period {
   toMs: number;
 }
 
-/** What one feature, model or version of a plan used. */
+/** The usage of one feature, model or version of a plan. */
 export interface EarningsGroup extends CostAndCharge {
   key: string;
   completedCalls: number;
@@ -48,16 +49,16 @@ interface PlanMonth {
   subscribedMs: bigint;
 }
 
-/** What usage is read by, beside the whole. Each takes time, so only what is asked for is read. */
+/** The groupings of usage besides the total. Each takes time, so only the requested ones are read. */
 export const GROUPINGS = ['plan', 'feature', 'model'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 export interface OrganizationEarnings {
   total: EarningsGroup;
-  /** Highest cost first, at most as many as were asked for; empty where they were not. */
+  /** Highest cost first, at most as many as requested; empty if they were not requested. */
   features: EarningsGroup[];
   models: EarningsGroup[];
-  /** `null` where there are too many customers, or where plans were not asked for. */
+  /** `null` if there are too many customers, or if plans were not requested. */
   versions: EarningsGroup[] | null;
   planMonths: PlanMonth[];
   /** Customers of each version who had a subscription in the period. */
@@ -71,10 +72,10 @@ const SUMS = asText({
 
 type GroupRow = CostAndChargeRow & Record<'completedCalls' | 'key' | 'dimension', string>;
 
-/** D1 binds numbers as floating-point ones, in which sums of milliseconds would lose their last digits. */
+/** D1 binds numbers as floating-point ones; sums of milliseconds would lose their last digits in them. */
 const whole = (value: number) => sql.raw(String(Math.trunc(value)));
 
-/** All of the same moment. Time after `untilMs` has not passed, so nobody was subscribed in it. */
+/** All figures are of the same moment. Time after `untilMs` is in the future, so nobody was subscribed in it. */
 export async function readOrganizationEarnings(
   env: Env,
   organizationId: OrganizationId,
@@ -123,7 +124,7 @@ function groupOf(row: GroupRow): EarningsGroup {
 
 const FIGURE_NAMES = sql.raw(Object.values(COST_AND_CHARGE).join(', '));
 
-/** One row, of the sums by outcome. */
+/** One row: the sum of all outcomes. */
 function totalOf(organizationId: OrganizationId, period: Period): SQL {
   const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
     const [all, at] = unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
@@ -135,14 +136,14 @@ function totalOf(organizationId: OrganizationId, period: Period): SQL {
     UNION ALL SELECT '', 0, 0, 0, 0, COALESCE(SUM(charged_usd), 0), COALESCE(SUM(charged_rest_nano_usd), 0) FROM ${chargedEvents(organizationId, period)})`;
 }
 
-/** By feature, by model, or both. Charges of custom meters are of the feature that their increments name. */
+/** By feature, by model, or both. Charges of custom meters belong to the feature that their increments name. */
 function groupsOf(
   organizationId: OrganizationId,
   period: Period,
   dimensions: readonly ('feature' | 'model')[],
   groupsMax: number,
 ): SQL {
-  // The features of the period are known from the sums of all; then each is looked up by its key.
+  // The features of the period come from the sums of all; then each is looked up by its key.
   const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
     const [all, used, at] =
       unit === 'day'
@@ -176,16 +177,16 @@ const subscribed = (organizationId: OrganizationId, { fromMs, toMs }: Period) =>
   sql`${customers} INDEXED BY customers_by_plan_version WHERE organization_id = ${organizationId}
     AND created_at_ms < ${whole(toMs)} AND (canceled_at_ms IS NULL OR canceled_at_ms > ${whole(fromMs)})`;
 
-/** Changes of plans since the start of the period: what came before each was of another version. */
+/** Changes of plans since the start of the period: the time before each belongs to another version. */
 const planChanges = (organizationId: OrganizationId, fromMs: number) =>
   sql`(SELECT customer_id, at_ms, record ->> 'previousUsagePlanVersionId' AS previous, record ->> 'usagePlanVersionId' AS version
     FROM ${organizationEvents}
     WHERE organization_id = ${organizationId} AND type = 'customer.plan_changed' AND event_id >= ${eventIdsFrom(fromMs)})`;
 
 /**
- * The time that customers had each version, by month. Everybody counts with the present version from the start; then each
- * change adds the time before it to the version before, and takes it from the one after, so that a chain of changes
- * leaves to each version its own time.
+ * The time that customers had each version, by month. First every customer counts with the present version from the
+ * start. Then each change moves the time before it from the later version to the earlier one, so that a chain of
+ * changes leaves each version its own time.
  */
 function planMonthsOf(organizationId: OrganizationId, period: Period): SQL {
   const { fromMs, toMs } = period;
@@ -217,7 +218,7 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
   return months;
 }
 
-/** What customers used while they had each version, by the same reckoning, to the hour of a change. */
+/** The usage of customers while they had each version, computed in the same way, to the hour of a change. */
 function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): SQL {
   const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   const before = (name: string, atMs: SQL) =>

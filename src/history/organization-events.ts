@@ -1,6 +1,6 @@
 /**
- * The events that organizations are told of, in D1. They come with the projection, a second or so behind the customers'
- * objects. The event log of what operators did is in `config/events.ts`.
+ * The events of organizations, in D1. They come with the projection, a second or so behind the customers' objects. The
+ * event log of operators' actions is in `config/events.ts`.
  */
 
 import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
@@ -28,9 +28,9 @@ export interface OrganizationEventRow {
   data: unknown;
 }
 
-/** An event that no customer's object recorded: what an operator changed, or the service found. */
+/** An event that no customer's object recorded: an operator's change, or a finding of the service. */
 export interface NewOrganizationEvent extends OrganizationEventRow {
-  /** `null` where it is of no customer. */
+  /** `null` if it does not concern a customer. */
   customerId: CustomerId | null;
 }
 
@@ -68,7 +68,7 @@ export async function findOrganizationEvents(
   return pageOf(rows, limit, (row) => row.eventId);
 }
 
-/** Records events. One whose id is there already is left as it is, so the same events may be sent again. */
+/** Records events. An event whose id exists is left unchanged, so the same events may be sent again. */
 export async function insertOrganizationEvents(
   env: Env,
   organizationId: OrganizationId,
@@ -86,7 +86,7 @@ export async function insertOrganizationEvents(
   }
 }
 
-/** An event as it is sent on: its data is JSON text, as the recorder wrote it. */
+/** An event in the form that is sent: its data is JSON text, as the recorder wrote it. */
 export interface RecordedEvent {
   place: number;
   eventId: string;
@@ -98,7 +98,7 @@ export interface RecordedEvent {
 
 const RECORDED = sql`place, event_id AS eventId, customer_id AS customerId, type, at_ms AS atMs, record AS data`;
 
-/** Events after a place, in the order in which they were recorded. */
+/** Events after a position, in the order in which they were recorded. */
 export async function findEventsAfter(
   env: Env,
   organizationId: OrganizationId,
@@ -137,7 +137,7 @@ export async function findRecordedEvent(
   return event ?? null;
 }
 
-/** The place of the event that was recorded last; 0 where there is none. */
+/** The position of the event that was recorded last; 0 if there is none. */
 export async function findLastPlace(env: Env, organizationId: OrganizationId): Promise<number> {
   const [row] = await (await database(env, organizationId)).all<{ place: number | null }>(
     sql`SELECT MAX(place) AS place FROM organization_events WHERE organization_id = ${organizationId}`,
@@ -145,7 +145,7 @@ export async function findLastPlace(env: Env, organizationId: OrganizationId): P
   return row?.place ?? 0;
 }
 
-/** Deletes events that are past their retention. What one run does not reach, the next one does. */
+/** Deletes events that are past their retention. The next run does the rest. */
 export async function deleteExpiredEvents(db: Database, nowMs: number): Promise<void> {
   const beforeMs = nowMs - EVENT_RETENTION_DAYS * DAY_MS;
   for (let round = 0; round < DELETE_ROUNDS_MAX; round += 1) {

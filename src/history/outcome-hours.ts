@@ -1,5 +1,5 @@
 /**
- * Calls of all organizations of a database by the hour in which they ended, and by how: for the health of the service.
+ * The calls of all organizations of a database by the hour of their end, and by outcome: for the health of the service.
  */
 import { sql } from 'drizzle-orm';
 import { namedDatabase } from '../config/database.ts';
@@ -7,7 +7,7 @@ import type { Env } from '../env.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { organizationHours, organizationSizes } from './schema/index.ts';
 
-/** Organizations that are summed: those with the most customers. Each has at most five rows for an hour. */
+/** The most organizations that are summed: those with the most customers. Each has at most five rows for an hour. */
 const SUMMED_ORGANIZATIONS_MAX = 1_000;
 
 export interface OutcomeHour {

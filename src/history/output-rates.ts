@@ -1,9 +1,9 @@
 /**
  * How fast models write: the highest output rate of each model over the recent answers of all organizations. It bounds
- * what a lost answer can have used in the time that it had (`../domain/lost-call.ts`).
+ * the usage of a lost answer by its time (`../domain/lost-call.ts`).
  *
- * Calls bring their rates with the projection, which keeps the highest of each day. Only models of the catalog have one,
- * so a name that an organization gave a model of its own is in nobody else's answer.
+ * Calls bring their rates with the projection, which keeps the highest of each day. Only models of the catalog have
+ * one, so no organization's own name of a model appears in another's answer.
  */
 import { and, eq, gt, lte, max } from 'drizzle-orm';
 import { type Database, databaseNames, namedDatabase } from '../config/database.ts';
@@ -14,14 +14,14 @@ import { DAY_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { outputRates } from './schema/index.ts';
 
-/** Days whose answers are recent. */
+/** The number of days whose answers are recent. */
 const RECENT_DAYS = 14;
 /** The end of a call does not wait longer for a database. */
 const READ_TIMEOUT_MS = 1_000;
 
 /**
- * Output tokens a second of one answer of the model, at most, as far as they were seen; `undefined` if they were not. A
- * database that does not answer may have seen the usual rate.
+ * The highest observed output tokens a second of one answer of the model; `undefined` if none was observed. A database
+ * that does not answer may have observed the usual rate.
  */
 export async function highestOutputRate(env: Env, modelKey: string, nowMs: number): Promise<number | undefined> {
   const rates = await Promise.all(
@@ -44,7 +44,7 @@ async function rateIn(db: Database, modelKey: string, nowMs: number): Promise<nu
   return row?.rate ?? null;
 }
 
-/** Deletes the days that are not recent any more. */
+/** Deletes the days that are no longer recent. */
 export async function deleteOldOutputRates(db: Database, nowMs: number): Promise<void> {
   await db.delete(outputRates).where(lte(outputRates.dayMs, nowMs - RECENT_DAYS * DAY_MS));
 }

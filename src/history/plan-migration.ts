@@ -1,6 +1,6 @@
 /**
  * Subscriptions that a plan migration moves, as D1 knows them: those on an older version of the plan than its target,
- * or that are to change to one. `src/domain/account.ts` decides which of them really move.
+ * or with a pending change to one. `src/domain/account.ts` decides which of them really move.
  */
 
 import { database } from '../config/database.ts';
@@ -40,7 +40,7 @@ export async function findOlderSubscriptions(
   return results.map((row) => row.customer_id);
 }
 
-/** The versions of plans are in the database of the configuration. */
+/** The versions of plans are in the configuration's database. */
 async function valuesOf(env: Env, { organizationId, target, when }: OlderThan): Promise<unknown[]> {
   const older = await findOlderVersions(env, organizationId, target.planId, target.version);
   return [organizationId, JSON.stringify(older), when];

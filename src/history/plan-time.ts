@@ -1,9 +1,9 @@
 /**
- * Which customers had which version of a plan, and for how long, in D1.
+ * The versions of plans that customers had, and for how long, in D1.
  *
- * A customer's row has its present version, since when there is a subscription, and since when it is canceled. Each event
- * `customer.plan_changed` says what was before it. Where events are no longer kept, the customer counts as if it always
- * had the version of the oldest one that is.
+ * A customer's row has its present version, the start of its subscription, and the time of its cancellation. Each event
+ * `customer.plan_changed` names the version before it. If events are no longer kept, the customer counts as if it had
+ * always had the version of the oldest one.
  */
 
 import { sql } from 'drizzle-orm';
@@ -15,13 +15,15 @@ import { eventIdsFrom } from '../platform/event-id.ts';
 import { type AskedCustomers, idsOf } from './asked-customers.ts';
 import { customers, organizationEvents, planVersions } from './schema/index.ts';
 
-/** Changes of one customer's plan that a reading follows, newest first; before them, the oldest version counts. */
+/**
+ * The most changes of one customer's plan that a reading follows, newest first; before them, the oldest version counts.
+ */
 const CHANGES_MAX = 1_000;
 
 export interface PlanSpan {
   usagePlanVersionId: string;
   startMs: number;
-  /** Infinity where it goes on. */
+  /** Infinity if it continues. */
   endMs: number;
 }
 
@@ -30,11 +32,11 @@ interface SubscriptionRow {
   usagePlanVersionId: string;
   createdAtMs: number;
   canceledAtMs: number | null;
-  /** Time and version before, newest first, as JSON. */
+  /** Earlier times and versions, newest first, as JSON. */
   changes: string;
 }
 
-/** The versions that each customer had from `fromMs` on, in order. Whoever D1 does not know is left out. */
+/** The versions that each customer had from `fromMs` on, in order. A customer that D1 does not know is left out. */
 export async function findPlanSpans(
   env: Env,
   organizationId: OrganizationId,
@@ -70,12 +72,12 @@ function spansOf({ usagePlanVersionId, createdAtMs, canceledAtMs, changes }: Sub
 export interface VersionPrice {
   planId: string;
   name: string;
-  /** `null` where the version has none. */
+  /** `null` if the version has none. */
   priceUsd: string | null;
   replenish: Replenish;
 }
 
-/** What a customer of each version pays for a usage period. */
+/** The price that a customer of each version pays for a usage period. */
 export async function findVersionPrices(
   env: Env,
   organizationId: OrganizationId,

@@ -1,11 +1,12 @@
 /**
- * The retention: deletes history that is older than its organization keeps, in slices that D1 takes.
+ * The retention: deletes history that is older than its organization keeps, in slices that D1 can take.
  *
- * Calls, denied calls, increments and ledger entries go by their own time. Usage goes by whole UTC days, out of every
- * table that sums by hour, day or week. The newest running total before the days that are kept stays: a period is the
- * difference of two of them, so every sum over the days that are kept stays exact.
+ * Calls, denied calls, increments and ledger entries expire by their own time. Usage expires by whole UTC days, in
+ * every table that sums by hour, day or week. The newest running total before the kept days stays: a period is the
+ * difference of two of them, so every sum over the kept days stays exact.
  *
- * Where there is an archive, calls, increments and ledger entries go only when it has their day as it is.
+ * If there is an archive, calls, increments and ledger entries are deleted only after it has the present state of their
+ * day.
  */
 
 import { and, eq, isNotNull } from 'drizzle-orm';
@@ -23,26 +24,26 @@ import { organizations } from './schema/index.ts';
 
 /** Rows that one statement deletes. */
 const DELETE_ROWS_MAX = 5_000;
-/** Statements of one run that delete, or find customers whose usage can go. */
+/** The most statements of one run that delete, or find customers with expired usage. */
 const STATEMENTS_MAX = 400;
 const PAUSE_MS_MAX = 1_000;
 /**
- * A call that D1 got a change of in this time stays, expired or not: a delivery that is repeated finds what it has written
- * and counted.
+ * A call stays, expired or not, if D1 got a change of it within this time: a repeated delivery finds the rows that it
+ * has written and counted.
  */
 const WRITTEN_MS_MIN = HOUR_MS;
-/** Organizations with expired rows of a kind that one run looks after. */
+/** The most organizations with expired rows of a kind that one run handles. */
 const ORGANIZATIONS_MAX = 100;
-/** Customers whose usage one statement deletes: each has a row at least. */
+/** The most customers whose usage one statement deletes: each has at least one row. */
 const CUSTOMERS_MAX = 5_000;
-/** Customers that one statement looks at, to find those who have usage to delete. */
+/** The most customers that one statement looks at to find those with usage to delete. */
 const LOOKED_AT_MAX = 50_000;
 
 interface Kind {
   table: string;
   days: keyof Retention;
   at: string;
-  /** What stands for a row. */
+  /** The columns that identify a row. */
   key: string;
   isArchived: boolean;
 }
@@ -85,8 +86,8 @@ interface Budget {
 }
 
 /**
- * Deletes expired history of a database, up to a bound. Returns whether everything that is expired was deleted; the next
- * run goes on.
+ * Deletes expired history of a database, up to a bound. Returns whether everything that is expired was deleted; the
+ * next run continues.
  */
 export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: number): Promise<boolean> {
   const db = namedDatabase(env, name).$client;
@@ -94,7 +95,7 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
     .select({ organizationId: organizations.organizationId, retention: organizations.retention })
     .from(organizations)
     .where(and(eq(organizations.database, name), isNotNull(organizations.retention)));
-  /** The cutoff of the organizations that have their own, and of all others. */
+  /** The cutoffs of organizations with a retention of their own, and the cutoff of all others. */
   const cutoffs = (cutoff: (retention: Retention) => number) => ({
     own: JSON.stringify(own.map(({ organizationId, retention }) => [organizationId, cutoff(retentionOf(retention))])),
     others: cutoff(RETENTION_DEFAULTS),
@@ -123,7 +124,7 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
   return budget.statements > 0;
 }
 
-/** Organizations that have a row before their cutoff, at the cost of one look into an index for each. */
+/** Organizations with a row before their cutoff, at the cost of one look into an index for each. */
 async function findExpired(db: D1Database, rowAt: string, own: string, others: number): Promise<Expired[]> {
   const sql = `WITH own AS MATERIALIZED (SELECT value ->> 0 AS organization_id, value ->> 1 AS before_ms FROM json_each(?1)),
     sizes AS (SELECT organization_id, COALESCE(before_ms, ?2) AS before_ms FROM organization_sizes LEFT JOIN own USING (organization_id))
@@ -133,15 +134,15 @@ async function findExpired(db: D1Database, rowAt: string, own: string, others: n
 }
 
 /**
- * Whether the archive has the day of a row as it is. Said in the statement that deletes, because a change that comes in
- * between counts.
+ * Whether the archive has the present state of a row's day. The condition is in the deleting statement, because a
+ * change in between counts.
  */
 function isInArchive({ table, at }: Kind): string {
   return `EXISTS (SELECT 1 FROM history_days WHERE history_days.organization_id = ${table}.organization_id
     AND day_ms = ${at} / ${DAY_MS} * ${DAY_MS} AND state = 'ARCHIVED')`;
 }
 
-/** To be called before calls are deleted: a change that comes after them takes what they counted out of the sums. */
+/** Call this before calls are deleted: a later change of one of them takes its counts out of the sums. */
 async function markDeleted(db: D1Database, { organizationId, beforeMs }: Expired): Promise<void> {
   const sql = `INSERT INTO deleted_calls (organization_id, before_ms) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET before_ms = MAX(before_ms, excluded.before_ms)`;
@@ -162,7 +163,7 @@ async function deleteRows(
   await repeat(db.prepare(sql).bind(organizationId, beforeMs), budget);
 }
 
-/** Deletes the usage of an organization before a day: first that of its customers, which the days of it lead to. */
+/** Deletes the usage of an organization before a day: first its customers' usage, which is found through its days. */
 async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired, budget: Budget): Promise<void> {
   const ofCustomers = ROLL_UPS.filter(({ keys }) => keys.includes('customer_id'));
   for (const rollUp of ofCustomers) {
@@ -177,7 +178,7 @@ async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired
   const isOfFeatures = ({ keys }: RollUp) => keys.includes('feature') && !keys.includes('customer_id');
   for (const rollUp of ROLL_UPS.filter(isOfFeatures))
     await repeat(db.prepare(deletion(rollUp, `feature IN (${FEATURES})`)).bind(organizationId, beforeMs), budget);
-  // The days are last, because they tell what is left to do.
+  // The days are last, because they show the remaining work.
   for (const rollUp of ROLL_UPS.filter(({ keys }) => keys.includes('dimension')))
     await repeat(db.prepare(deletion(rollUp, `dimension IN (${DIMENSIONS})`)).bind(organizationId, beforeMs), budget);
 }
@@ -186,8 +187,8 @@ const FEATURES = "SELECT DISTINCT key FROM organization_days WHERE organization_
 const DIMENSIONS = "'feature', 'provider', 'model', 'outcome'";
 
 /**
- * Customers with rows of a roll-up that can go, of the next ones by id, and the place to go on from; `null` at the end.
- * From one customer to the next, and to that one's first rows, it is a step in the primary key each.
+ * Customers with expired rows of a roll-up, among the next ones by id, and the position to continue from; `null` at the
+ * end. Each customer, and its first rows, is one step in the primary key.
  */
 async function findCustomers(
   db: D1Database,
@@ -220,7 +221,7 @@ function deletion(rollUp: RollUp, where: string): string {
     SELECT ${key} FROM ${rollUp.table} row WHERE organization_id = ?1 AND ${where} AND ${isExpired(rollUp)} LIMIT ${DELETE_ROWS_MAX})`;
 }
 
-/** Whether a row can go: of running totals, the newest before the days that are kept stays. */
+/** Whether a row can be deleted: among running totals, the newest before the kept days stays. */
 function isExpired(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
   if (unit === 'week') return `row.week_ms <= ?2 - ${WEEK_MS}`;
@@ -238,7 +239,7 @@ async function repeat(statement: D1PreparedStatement, budget: Budget): Promise<v
   }
 }
 
-/** Leaves D1, which does one thing at a time, to others for as long as a statement of the retention kept it busy. */
+/** Leaves D1, which does one thing at a time, to others for as long as a statement of the retention occupied it. */
 async function pause(busyMs = 0): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, Math.min(busyMs, PAUSE_MS_MAX)));
 }

@@ -1,5 +1,5 @@
 /**
- * Samples in D1. No function here returns an expired sample, whether it was deleted yet or not.
+ * Samples in D1. No function here returns an expired sample, even if it is not deleted yet.
  *
  * Lists read rows without their payloads. Payloads are read for as many samples at a time as fit into
  * `PAYLOAD_BYTES_MAX`, so that an export of all samples takes bounded memory.
@@ -17,27 +17,27 @@ export type NewSample = typeof samples.$inferInsert;
 /** A sample without its payload. */
 export type SampleRow = Omit<typeof samples.$inferSelect, 'payload'>;
 
-/** A place in the order of samples: by time of receipt, then by id. */
+/** A position in the order of samples: by time of receipt, then by id. */
 export interface SamplePlace {
   receivedAtMs: number;
   sampleId: string;
 }
 
-/** Bytes of payloads that are in memory at the same time; a single one may be larger. */
+/** The most bytes of payloads in memory at the same time; a single one may be larger. */
 const PAYLOAD_BYTES_MAX = 2 * 1024 * 1024;
 
 const { payload: _payload, ...ROW } = getTableColumns(samples);
 
-/** The bytes that an organization's samples take, and how many they may take. */
+/** The bytes that an organization's samples take, and the most that they may take. */
 export interface SampleQuota {
   usedBytes: number;
   maxBytes: number;
 }
 
 /**
- * Stores a sample unless its id is taken, or it would exceed the organization's quota. Returns what is stored under the
- * id, and whether it was there before; or the quota of `sampleBytesMax`. D1 checks the quota as it inserts the sample, so that concurrent
- * samples cannot exceed it together.
+ * Stores a sample unless its id is taken, or it would exceed the organization's quota. Returns the sample that is
+ * stored under the id, and whether it existed before; or the quota of `sampleBytesMax`. D1 checks the quota when it
+ * inserts the sample, so that concurrent samples cannot exceed it together.
  */
 export async function insertSample(
   env: Env,
@@ -71,7 +71,7 @@ export async function insertSample(
   return { row: null, quota };
 }
 
-/** Samples after a place; one more than asked for tells whether there are more. */
+/** Samples after a position; one more than requested shows whether more exist. */
 export async function findSamples(
   env: Env,
   organizationId: OrganizationId,
@@ -120,8 +120,8 @@ export async function deleteSample(env: Env, organizationId: OrganizationId, sam
 }
 
 /**
- * The first samples of a list with their payloads, as many as fit into memory together. `read` is how many of the list
- * were looked at, at least one; those that were deleted meanwhile are not returned.
+ * The first samples of a list with their payloads, as many as fit into memory together. `read` is the number of samples
+ * of the list that were looked at, at least one; samples that were deleted meanwhile are not returned.
  */
 export async function readPayloads(
   env: Env,
@@ -145,7 +145,7 @@ export async function readPayloads(
 /** D1 binds 100 values in one statement. */
 const IDS_MAX = 90;
 
-/** How many of the first samples have payloads that fit into memory together: at least one. */
+/** The number of first samples whose payloads fit into memory together: at least one. */
 function fitting(rows: readonly SampleRow[]): number {
   let bytes = 0;
   let count = 0;

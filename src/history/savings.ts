@@ -1,5 +1,5 @@
 /**
- * What prompt compression saved, summed from the calls in D1.
+ * The savings of prompt compression, summed from the calls in D1.
  */
 
 import { and, desc, eq, gte, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';

@@ -1,5 +1,5 @@
 /**
- * Whether D1 has what a working deployment has, and what an organization has on the way to its first call.
+ * Whether D1 has the data of a working deployment, and the progress of an organization towards its first call.
  */
 
 import { and, desc, eq, gt, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
@@ -10,10 +10,10 @@ import type { CallId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { apiKeys, calls, customers, planVersions, usageHours, vendorCredentials, webhooks } from './schema/index.ts';
 
-/** A known cost is looked for in so many of the newest calls, and in so many hours of usage. */
+/** A known cost is searched for in this many of the newest calls, and this many hours of usage. */
 const ROWS_SEARCHED_MAX = 1_000;
 
-/** Whether some organization has a key that may be used. Throws where the tables are missing. */
+/** Whether some organization has a usable key. Throws if the tables are missing. */
 export async function hasConfiguration(env: Env): Promise<boolean> {
   const rows = await configDatabase(env)
     .select({ one: sql`1` })
@@ -23,7 +23,7 @@ export async function hasConfiguration(env: Env): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Whether there is a customer of any organization: the first call makes one. */
+/** Whether any organization has a customer: the first call creates one. */
 export async function hasCustomers(env: Env): Promise<boolean> {
   for (const name of databaseNames(env)) {
     const rows = await namedDatabase(env, name).select({ one: sql`1` }).from(customers).limit(1);
@@ -39,7 +39,7 @@ export interface OrganizationConfigured {
   webhook: boolean;
 }
 
-/** What an organization has configured. A key counts while it may be used. */
+/** The configured parts of an organization. A key counts while it is usable. */
 export async function findConfigured(
   env: Env,
   organizationId: OrganizationId,
@@ -64,9 +64,9 @@ export async function findConfigured(
 }
 
 export interface OrganizationCalled {
-  /** The newest call that is still listed. */
+  /** The newest call that lists still show. */
   last: { callId: CallId; status: CallStatus } | null;
-  /** Whether there was a call; sums remember it for longer than lists. */
+  /** Whether there was a call; sums remember it longer than lists. */
   called: boolean;
   /** Whether a call ended with a known cost. */
   priced: boolean;

@@ -1,10 +1,10 @@
 /**
- * D1 itself: the version of its schema, the size of each database and how it grows, and the organizations that take most
- * of it.
+ * D1 itself: the version of its schema, the size of each database and how it grows, and the organizations that take
+ * most of it.
  *
- * The cost of the query does not grow with calls, customers or samples: for each organization of a database it reads a
- * row of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each of seven days. D1
- * reports its own size with every answer.
+ * The cost of the query does not grow with calls, customers or samples: for each organization of a database, it reads a
+ * row of `organization_sizes`, and at most five rows (one per outcome) of `organization_days` for each of seven days.
+ * D1 reports its own size with every answer.
  */
 
 import { inArray, lt, notInArray, sql } from 'drizzle-orm';
@@ -29,11 +29,11 @@ interface OrganizationSize {
 export interface DatabaseSize {
   name: DatabaseName;
   bytes: number;
-  /** What D1 takes at most. */
+  /** The most bytes that D1 takes. */
   bytesMax: number;
   /** Bytes a day over the last week; `null` before there are two days to compare. */
   growthBytesPerDay: number | null;
-  /** When the database is full at that rate; `null` where it does not grow. */
+  /** The time at which the database is full at that rate; `null` if it does not grow. */
   fullAtMs: number | null;
 }
 
@@ -43,18 +43,18 @@ export interface DatabaseSizes {
   organizations: OrganizationSize[];
 }
 
-/** D1 takes no more (https://developers.cloudflare.com/d1/platform/limits/, paid plan). */
+/** D1's limit (https://developers.cloudflare.com/d1/platform/limits/, paid plan). */
 const DATABASE_BYTES_MAX = 10_000_000_000;
-/** A database that is fuller than this share is reported. */
+/** A fuller database is reported. */
 const NEARLY_FULL_SHARE = 0.8;
 const DAYS = 7;
 const ORGANIZATIONS_MAX = 10;
-/** Days of which the size is kept. */
+/** The number of days whose size is kept. */
 const KEPT_DAYS = 30;
 
 /**
- * The largest organizations of a database by each of what fills it, and the sums of all. An organization that is among
- * the largest of all databases by one of them is among the largest of its own.
+ * The largest organizations of a database by each figure that fills it, and the sums of all. An organization among the
+ * largest of all databases by one figure is among the largest of its own.
  */
 const LARGEST = `
   WITH sized AS MATERIALIZED (
@@ -166,7 +166,7 @@ function presentOrganization(
   return [{ organizationId, name, customers, callsLastWeek, samples, sampleBytes, sampleBytesMax }];
 }
 
-/** The database with most room, for a new organization. One that does not answer gets none. */
+/** The database with the most room, for a new organization. One that does not answer is not chosen. */
 export async function roomiestDatabase(env: Env): Promise<DatabaseName> {
   const [first = 'DB', ...others] = databaseNames(env);
   if (others.length === 0) return first;
@@ -179,7 +179,7 @@ export async function roomiestDatabase(env: Env): Promise<DatabaseName> {
   return sizes.reduce((least, size) => (size.bytes < least.bytes ? size : least)).name;
 }
 
-/** Keeps the size that the database has at the beginning of each day. */
+/** Stores the size of the database at the beginning of each day. */
 export async function recordDatabaseSize(env: Env, name: DatabaseName, nowMs: number): Promise<void> {
   const db = namedDatabase(env, name);
   const { meta } = await db.$client.prepare('SELECT 1').all();
@@ -190,7 +190,7 @@ export async function recordDatabaseSize(env: Env, name: DatabaseName, nowMs: nu
   ]);
 }
 
-/** How many organizations each database has. */
+/** The number of organizations in each database. */
 export async function countOrganizations(env: Env): Promise<Map<string, number>> {
   const rows = await configDatabase(env)
     .select({ name: organizations.database, organizations: sql<number>`COUNT(*)` })

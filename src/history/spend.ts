@@ -3,8 +3,8 @@
  * features that they began to use: the input of anomaly detection. Spend is a floating-point number here, because it is
  * for estimates and not for bills.
  *
- * Of each model and feature that is new in the period, only the week after its first use is read, so what is read does
- * not grow with their number.
+ * For each model and feature that is new in the period, only the week after its first use is read, so the amount of
+ * data does not grow with their number.
  */
 
 import { type SQL, sql } from 'drizzle-orm';
@@ -30,13 +30,13 @@ export interface SpendRow {
   /** Empty for the organization as a whole. */
   customerId: CustomerId;
   startMs: number;
-  /** What the spend is of: all, which every bucket has, or a model or feature that is new. */
+  /** The subject of the spend: all, which every bucket has, or a new model or feature. */
   dimension: 'all' | 'model' | 'feature';
-  /** Its name; empty in the row of all. */
+  /** Its name; empty in the row of `all`. */
   key: string;
   calls: number;
   failedCalls: number;
-  /** Only of hours. */
+  /** Only for hours. */
   deniedCalls: number;
   inputTokens: number;
   cachedInputTokens: number;
@@ -44,7 +44,7 @@ export interface SpendRow {
 }
 
 const ENDED = sql.raw("('COMPLETED', 'FAILED', 'NOT_ALLOWED')");
-/** Calls by how they ended, from a column that says it. A denied request is none of the calls. */
+/** Calls by outcome, from a column that has it. A denied request is not one of the calls. */
 const callsBy = (outcome: string) =>
   sql.raw(`SUM(CASE ${outcome} WHEN 'NOT_ALLOWED' THEN 0 ELSE calls END) AS calls,
     SUM(CASE ${outcome} WHEN 'FAILED' THEN calls ELSE 0 END) AS failed_calls,
@@ -59,7 +59,7 @@ export async function readOrganizationSpend(
   { fromMs, toMs }: SpendPeriod,
 ): Promise<SpendRow[]> {
   const days = sql`${organizationDays} WHERE organization_id = ${organizationId} AND day_ms >= ${fromMs} AND day_ms < ${toMs}`;
-  // What is new is read from the days; then each hour of its first week is looked up by its key.
+  // New models and features are read from the days; then each hour of the first week is looked up by its key.
   return (await database(env, organizationId)).all<SpendRow>(sql`
     WITH RECURSIVE first_use AS MATERIALIZED (
       SELECT dimension, key, MIN(day_ms) AS first_ms FROM ${days} AND dimension IN ('model', 'feature') AND key <> '' AND ${COST} > 0
@@ -111,9 +111,9 @@ export async function readHourlySpend(
   return readSpent(await database(env, organizationId), spent, ['model', 'feature']);
 }
 
-/** `spent` has rows of a customer, a bucket and a model, and of a feature where features are asked for. */
+/** `spent` has rows of a customer, a bucket and a model, and also of a feature if features are requested. */
 function readSpent(db: Database, spent: SQL, dimensions: readonly ('model' | 'feature')[]): Promise<SpendRow[]> {
-  // Of each key: its first call, and its first call that cost something.
+  // For each key: its first call, and its first call that cost something.
   const firstUses = dimensions.map(
     (dimension) => sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, customer_id, ${sql.raw(dimension)} AS key,
       MIN(CASE WHEN calls > 0 THEN start_ms END) AS called_ms, MIN(CASE WHEN ${COST} > 0 THEN start_ms END) AS first_ms

@@ -1,6 +1,6 @@
 /**
- * D1: which organization has an id at Stripe. An id belongs to the organization whose customer was given it first. Ids that
- * several organizations had before this was kept stay with all of them, until an operator releases them.
+ * D1: the organization that has an id at Stripe. An id belongs to the organization whose customer got it first. Older
+ * ids that several organizations have stay with all of them, until an operator releases them.
  */
 
 import { and, eq, sql } from 'drizzle-orm';
@@ -21,21 +21,21 @@ import type { DatabaseName } from '../platform/database-name.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { stripeCustomers } from './schema/index.ts';
 
-/** A customer, and the id at Stripe that it is given. */
+/** A customer, and the id at Stripe that it gets. */
 export interface StripeCustomer extends CustomerKey {
   stripeCustomerId: string;
 }
 
-/** Ids of which an isolate remembers that an organization has them. */
+/** The most ids that an isolate remembers as an organization's. */
 const REMEMBERED_MAX = 20_000;
-/** Rows that one statement moves, and statements of one run. */
+/** The most rows that one statement moves, and the most statements of one run. */
 const GATHERED_ROWS_MAX = 1_000;
 const GATHER_ROUNDS_MAX = 100;
 
-/** When it was read that an organization has an id. */
+/** The time at which an id was read as an organization's. */
 const known = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));
 
-/** Gives the customer the id, unless it belongs to another organization alone. Answers whether the customer has it. */
+/** Gives the customer the id, unless only another organization has it. Returns whether the customer has it. */
 export async function claimStripeCustomer(env: Env, claimed: StripeCustomer): Promise<boolean> {
   const { organizationId, customerId, stripeCustomerId } = claimed;
   const db = configDatabase(env);
@@ -53,7 +53,7 @@ export async function claimStripeCustomer(env: Env, claimed: StripeCustomer): Pr
   return results[1]?.results[0]?.own === 1 || isUngathered(env, organizationId, stripeCustomerId);
 }
 
-/** Whether a customer of the organization was given the id. A release is known to all isolates when it is acknowledged. */
+/** Whether a customer of the organization has the id. A release is known to all isolates when it is acknowledged. */
 export async function hasStripeCustomer(
   env: Env,
   organizationId: OrganizationId,
@@ -73,7 +73,7 @@ async function isIn(db: Database, organizationId: OrganizationId, stripeCustomer
   return (await db.$count(stripeCustomers, ofOrganization(organizationId, stripeCustomerId))) > 0;
 }
 
-/** Whether the organization's own database has the id, where that is another one. */
+/** Whether the organization's own database has the id, if that is another database. */
 async function isUngathered(env: Env, organizationId: OrganizationId, stripeCustomerId: string): Promise<boolean> {
   const name = await databaseNameOf(env, organizationId);
   return name !== CONFIG_DATABASE && isIn(namedDatabase(env, name), organizationId, stripeCustomerId);
@@ -86,7 +86,7 @@ function ofOrganization(organizationId: OrganizationId, stripeCustomerId: string
   );
 }
 
-/** Moves the rows that another database had before there was this table to the one with the configuration. */
+/** Moves older rows of another database to the one with the configuration. */
 export async function gatherStripeCustomers(env: Env, name: DatabaseName): Promise<void> {
   if (name === CONFIG_DATABASE) return;
   const from = namedDatabase(env, name);
@@ -105,7 +105,7 @@ export async function gatherStripeCustomers(env: Env, name: DatabaseName): Promi
   }
 }
 
-/** To be called when the customer is erased. */
+/** Call this when the customer is erased. */
 export async function forgetStripeCustomers(env: Env, { organizationId, customerId }: CustomerKey): Promise<void> {
   for (const db of [configDatabase(env), await database(env, organizationId)])
     await db
@@ -113,7 +113,7 @@ export async function forgetStripeCustomers(env: Env, { organizationId, customer
       .where(and(eq(stripeCustomers.organizationId, organizationId), eq(stripeCustomers.customerId, customerId)));
 }
 
-/** Ids that customers of more than one organization have, in their order; one more than `limit` if there are more. */
+/** Ids that customers of more than one organization have, in order; one more than `limit` if more exist. */
 export async function listSharedStripeCustomers(env: Env, after: string | null, limit: number) {
   const rows = await configDatabase(env).all<{ stripeCustomerId: string; organizations: string }>(sql`
     SELECT stripe_customer_id AS stripeCustomerId,
@@ -127,7 +127,7 @@ export async function listSharedStripeCustomers(env: Env, after: string | null, 
   }));
 }
 
-/** Customers of the organization that were given the id, at most `limit`. */
+/** At most `limit` customers of the organization that have the id. */
 export async function customersAtStripe(
   env: Env,
   organizationId: OrganizationId,
@@ -142,7 +142,7 @@ export async function customersAtStripe(
   return rows.map(({ customerId }) => customerId);
 }
 
-/** Takes the id from these customers. */
+/** Removes the id from these customers. */
 export function releaseStripeCustomer(
   env: Env,
   organizationId: OrganizationId,

@@ -1,5 +1,5 @@
 /**
- * Calls without a price, as D1 knows them: those that ended in a period and count.
+ * Calls without a price, from D1: those that ended in a period and count.
  */
 
 import { and, asc, eq, gte, isNotNull, lt, type SQL, sql } from 'drizzle-orm';
@@ -15,16 +15,18 @@ export interface UnpricedCalls {
   organizationId: OrganizationId;
   fromMs: number;
   toMs: number;
-  /** Only of these names, as the calls reported them; `null`: of all. */
+  /** Only these names, as the calls reported them; `null` means all. */
   names: readonly string[] | null;
 }
 
-/** Names of models that are told apart. */
+/** The most names of models that are kept apart. */
 const NAMES_MAX = 1_000;
-/** No call ends longer after its begin: its end is accepted for seven days, and a batch may run for one. */
+/**
+ * The longest time between a call's begin and its end: its end is accepted for seven days, and a batch may run for one.
+ */
 export const CALL_LENGTH_MAX_MS = 9 * DAY_MS;
 
-/** Also if only a use of the call has no price. By an index, which has these calls by their begin. */
+/** Includes calls in which only one use has no price. Follows an index that has these calls by their begin. */
 function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL | undefined {
   return and(
     eq(calls.organizationId, organizationId),
@@ -38,7 +40,7 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
   );
 }
 
-/** Whether the call, or a part of it, ran one of the models of a list as JSON. */
+/** Whether the call, or a part of it, ran one of the models in a JSON list. */
 function ranOneOf(names: string): SQL {
   const isOne = (model: SQL) => sql`${model} IN (SELECT value FROM json_each(${names}))`;
   return sql`(${isOne(sql`${calls.modelUsed}`)} OR EXISTS (SELECT 1 FROM ${PARTS} WHERE ${isOne(MODEL_OF_PART)}))`;
@@ -62,7 +64,7 @@ export async function unpricedModels(env: Env, of: UnpricedCalls): Promise<strin
   return rows.map(({ name }) => name);
 }
 
-/** In the order in which they began. */
+/** In the order of their begin. */
 export async function findUnpricedCalls(
   env: Env,
   of: UnpricedCalls,
@@ -86,20 +88,23 @@ export async function findUnpricedCalls(
 }
 
 export interface UnpricedModel {
-  /** As the calls reported it; empty where they reported none. */
+  /** The name that the calls reported; empty if they reported none. */
   name: string;
   calls: number;
   inputTokens: number;
   outputTokens: number;
   customers: number;
-  /** When the first and the last of the calls began. */
+  /** The begin of the first and of the last call. */
   firstMs: number;
   lastMs: number;
   /** The last of the calls. */
   lastCallId: CallId;
 }
 
-/** The calls without a price that began since then, by model, the most calls first: of the newest, as lists of calls have them. */
+/**
+ * The calls without a price that began at `fromMs` or later, by model, the most calls first: among the newest, as in
+ * lists of calls.
+ */
 export async function sumUnpricedByModel(
   env: Env,
   organizationId: OrganizationId,

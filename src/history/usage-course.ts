@@ -1,7 +1,7 @@
 /**
- * The course of usage in D1: what each hour or UTC day of a period used, in all and by some models.
+ * The course of usage in D1: the usage of each hour or UTC day of a period, in total and by some models.
  *
- * Of an organization or one of its features it reads roll-ups, whose rows do not grow with the number of calls; of a
+ * For an organization or one of its features it reads roll-ups, whose rows do not grow with the number of calls; for a
  * customer it reads that customer's hours.
  */
 
@@ -22,7 +22,7 @@ export const STEP_MS: Record<Step, number> = { hour: HOUR_MS, day: DAY_MS };
 export interface CourseUsage {
   /** Steps since the start of the period. */
   place: number;
-  /** `null`: of all models. */
+  /** `null` means all models. */
   model: string | null;
   calls: number;
   unpricedCalls: number;
@@ -46,7 +46,7 @@ const COLUMNS = {
 } as const;
 const FIGURES = asText(sumsOf(COLUMNS));
 
-/** Steps without usage have no row. The period is from the start of a step to the start of another. */
+/** Steps without usage have no row. The period begins and ends at the start of a step. */
 export async function findUsageCourse(
   env: Env,
   organizationId: OrganizationId,
@@ -56,7 +56,7 @@ export async function findUsageCourse(
 ): Promise<CourseUsage[]> {
   const db = await database(env, organizationId);
   const { all, ofModels } = partsOf(organizationId, filter, step, models);
-  // Literals, because D1 binds numbers as floating-point ones, and the place is a quotient of integers.
+  // Literals, because D1 binds numbers as floating-point ones, and the position is a quotient of integers.
   const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
   const queries = [
     sql`SELECT ${place} AS place, NULL AS model, ${FIGURES} FROM (${all}) GROUP BY 1`,
@@ -66,7 +66,7 @@ export async function findUsageCourse(
   return results.flatMap(({ results: rows }) => rows.map(usageOf));
 }
 
-/** The rows of the period: all of them, and those of the models. */
+/** The rows of the period: all of them, and the rows of the models. */
 function partsOf(
   organizationId: OrganizationId,
   { fromMs, toMs, customerId, feature }: UsageFilter,

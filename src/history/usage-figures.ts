@@ -1,6 +1,6 @@
 /**
- * What the sums of usage in D1 share: figures as text, because D1 rounds numbers above 2^53, and what a customer had used
- * before an instant, which is one row of running totals, however long that was.
+ * Parts that the sums of usage in D1 share: figures as text, because D1 rounds numbers above 2^53, and a customer's
+ * usage before an instant, which is one row of running totals.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
@@ -34,7 +34,7 @@ export function costAndChargeOf(row: CostAndChargeRow): CostAndCharge {
   };
 }
 
-/** Expressions as text, under their names: to be selected. */
+/** Expressions as text, under their names, for a SELECT. */
 export function asText(figures: Readonly<Record<string, string>>): SQL {
   return sql.raw(
     Object.entries(figures)
@@ -50,13 +50,13 @@ export function sumsOf(columns: Readonly<Record<string, string>>): Record<string
 
 interface TotalsBefore {
   table?: typeof customerRunningTotals | typeof featureRunningTotals;
-  /** The condition that rows of a table are of the organization. */
+  /** The condition that selects the organization's rows of a table. */
   among: (table: SQL) => SQL;
   customer: SQL;
   atMs: SQL;
 }
 
-/** What the customer had used before an instant, as the table `name`, to be joined: no row if that was nothing. */
+/** The customer's usage before an instant, as the table `name`, for a join: no row if that was nothing. */
 export function totalsBefore(
   name: string,
   { table = customerRunningTotals, among, customer, atMs }: TotalsBefore,

@@ -1,6 +1,6 @@
 /**
- * Usage of short spans of time by model and feature, of an organization or one of its customers, beside that of the same
- * hours of a week before: what explains an episode.
+ * Usage of short spans of time by model and feature, of an organization or one of its customers, and of the same hours
+ * of the week before: it explains an episode.
  */
 
 import { sql } from 'drizzle-orm';
@@ -18,7 +18,7 @@ export interface Span {
 }
 
 export interface SpanUsage {
-  /** The place of its span among those asked for. */
+  /** The position of its span among the requested ones. */
   place: number;
   feature: string;
   model: string;
@@ -29,7 +29,7 @@ export interface SpanUsage {
   costUsd: number;
 }
 
-/** Rows of one reading of spans: beyond them, the contributions of the smallest are not known. */
+/** The most rows of one reading of spans: beyond them, the smallest contributions are not known. */
 const ROWS_MAX = 5_000;
 
 const FIGURES = sql.raw(`feature, model, outcome, SUM(calls) AS calls, SUM(input_tokens) AS inputTokens,
@@ -46,7 +46,7 @@ export async function readUsageOfSpans(
   const asked = sql`WITH spans AS MATERIALIZED (
     SELECT key AS place, value ->> 'customerId' AS customer_id, value ->> 'fromMs' AS from_ms, value ->> 'toMs' AS to_ms
     FROM json_each(${JSON.stringify(spans)}))`;
-  // The features of a day are known from its sums; then the hours of each are looked up by their key.
+  // The features of a day come from its sums; then the hours of each are looked up by their key.
   const ofAll = sql`${asked} SELECT place, ${FIGURES} FROM (
     SELECT spans.place, hours.* FROM spans
     CROSS JOIN ${organizationDays} days ON days.organization_id = ${organizationId} AND days.dimension = 'feature'

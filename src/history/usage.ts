@@ -32,7 +32,7 @@ export interface UsageFilter {
   feature?: string | undefined;
 }
 
-/** Days of a time zone, without gaps between them; where the clock changes they are shorter or longer than 24 hours. */
+/** Days of a time zone, without gaps between them; if the clock changes, they are shorter or longer than 24 hours. */
 type Days = readonly { startMs: number; endMs: number }[];
 
 export interface UsageSums {
@@ -43,11 +43,11 @@ export interface UsageSums {
   outputTokens: number;
   reasoningTokens: number;
   searches: number;
-  /** Of the calls, those with provisional usage, and their part of the cost. */
+  /** The calls with provisional usage, and their part of the cost. */
   provisionalCalls: number;
   provisionalCostNanoUsd: NanoUsd;
   costNanoUsd: NanoUsd;
-  /** What the customers' balances pay for the calls. */
+  /** The amount that the customers' balances pay for the calls. */
   chargeNanoUsd: NanoUsd;
 }
 
@@ -87,32 +87,32 @@ const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
 const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
 /** Sums under the names of their columns, so that they can be summed again. */
 const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
-/** The columns as text, under the names that an answer has. */
+/** The columns as text, under the names in an answer. */
 const FIGURES = asText(Object.fromEntries(Object.entries(SUMMED).map(([figure, { name }]) => [figure, name])));
 /**
- * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number,
- * in which sums that are a few millionths of a dollar apart may be equal.
+ * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number:
+ * sums that differ by a few millionths of a dollar may be equal.
  */
 export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
 /** Highest cost first. It sums again, because in an expression a name means the column and not its sum. */
 const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /**
- * Customers with the highest cost in weeks of the period that are compared first, for each group that is listed. Most of
- * them also cost much in the period, so the more are compared first, the fewer are left to look at.
+ * The number of customers, for each listed group, with the highest cost in weeks of the period that are compared first.
+ * Most of them also have a high cost in the period: the more are compared first, the fewer are left to look at.
  */
 const LEADERS_PER_GROUP = 2;
 /**
- * Customers of one week that are looked at, those with the highest cost. More may come into question only where the
- * costs of thousands of customers are about the same.
+ * The most customers of one week that are looked at: those with the highest cost. More could matter only if thousands
+ * of customers have about the same cost.
  */
 const LOOKED_AT_MAX = 2_000;
 
 type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
 
 /**
- * The groups of each dimension, highest cost first, at most `groupsMax`. Days are all there, in order; the key of a day
- * is its place in `days`. All groups are of the same moment, so that their sums agree.
+ * The groups of each dimension, highest cost first, at most `groupsMax`. All days are listed, in order; the key of a
+ * day is its position in `days`. All groups are read at the same moment, so that their sums agree.
  */
 export async function sumUsage<D extends Dimension>(
   env: Env,
@@ -153,13 +153,13 @@ function groupOf(row: GroupRow): UsageGroup {
   };
 }
 
-/** Whose usage is summed, and of which period. */
+/** The organization or customer whose usage is summed, and the period. */
 interface Scope extends UsageFilter {
   organizationId: OrganizationId;
-  /** A customer's cost by week, and totals by the end of each hour: of all usage, or of the feature's. */
+  /** A customer's cost by week, and totals by the end of each hour: for all usage, or for the feature. */
   weeks: typeof customerWeeks | typeof featureCustomerWeeks;
   runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
-  /** The condition that their rows are of the organization, and of the feature where there is one. */
+  /** The condition that selects the organization's rows, and the feature's if there is one. */
   among: (table: SQL) => SQL;
 }
 
@@ -227,7 +227,7 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
   return queries;
 }
 
-/** The UTC days that lie in the period as a whole, and the hours around them. */
+/** The whole UTC days in the period, and the hours around them. */
 export function wholeDays({
   fromMs,
   toMs,
@@ -242,8 +242,8 @@ export function wholeDays({
 }
 
 /**
- * The customers with the highest cost in the period. What a customer used in it is the difference of two running
- * totals: two rows, however long the period. CROSS JOIN keeps SQLite from reading the totals of all customers first.
+ * The customers with the highest cost in the period. A customer's usage in it is the difference of two running totals:
+ * two rows for any period. CROSS JOIN keeps SQLite from reading the totals of all customers first.
  */
 function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
@@ -261,9 +261,10 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
 }
 
 /**
- * `costs`: the cost of the period, of every customer who may be among the highest. Whoever costs as much as somebody in
- * the period costs at least an equal share of it in one of its weeks. So once enough customers with the highest costs of
- * weeks are compared, those who stay below such a share of the lowest cost among them need not be looked at.
+ * `costs`: the cost of the period, for every customer who may be among the highest. A customer whose cost in the period
+ * is at least another's has at least an equal share of that cost in one of its weeks. So after enough customers with
+ * the highest costs of weeks are compared, customers below such a share of the lowest cost among them need not be
+ * looked at.
  */
 function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
   const starts = startsOfWeeks({ fromMs, toMs });
@@ -287,15 +288,13 @@ function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, g
     costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody somebody)`;
 }
 
-/** The weeks in which a period lies, as `customer_weeks` counts them. */
+/** The weeks that contain a period, as `customer_weeks` counts them. */
 function startsOfWeeks({ fromMs, toMs }: { fromMs: number; toMs: number }): number[] {
   const firstMs = Math.floor(fromMs / WEEK_MS) * WEEK_MS;
   return Array.from({ length: Math.ceil((toMs - firstMs) / WEEK_MS) }, (_, index) => firstMs + index * WEEK_MS);
 }
 
-/**
- * From the customer's hours, which are read once for all lists; days are differences of running totals.
- */
+/** From the customer's hours, read once for all lists; days are differences of running totals. */
 function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsMax: number, days: Days): SQL[] {
   const { fromMs, toMs, customerId, among } = scope;
   const queries = dimensions.includes('day') ? [daysOfCustomer(scope, days)] : [];
@@ -330,17 +329,15 @@ function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
     ${sql.join(parts, sql` UNION ALL `)}`;
 }
 
-/**
- * The groups of one dimension in order. A group without calls, which a call that changed left behind, is not listed.
- */
+/** The groups of one dimension in order. A group without calls, left behind by a call that changed, is not listed. */
 function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
   return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES} FROM (
     SELECT ${place} AS place, ${SUMS} FROM ${from} GROUP BY 1 HAVING SUM(calls) > 0 ORDER BY ${order} LIMIT ${groupsMax})`;
 }
 
 /**
- * The place in `days` of the day in which an hour starts. Days of 24 hours are counted; each day on which the clock
- * changes ends a case.
+ * The position in `days` of the day that contains the start of an hour. Days of 24 hours are counted; each day on which
+ * the clock changes ends a case.
  */
 function dayAmong(days: Days): SQL {
   const cases: string[] = [];

@@ -23,10 +23,10 @@ import { DAY_MS } from '../platform/time.ts';
 
 const SCHEMA_VERSION = 1;
 
-/** What an answer says about the catalog that it comes from and the day for which it holds. */
+/** The facts in an answer about its catalog and the day for which it holds. */
 export interface Provenance {
   catalog: Catalog;
-  /** What is wrong with the catalog in use, or with reading the reviews; `null` when nothing is. */
+  /** The problem of the catalog in use, or of reading the reviews; `null` if there is none. */
   problem: string | null;
   /** UTC day for which the answer holds, as YYYY-MM-DD. */
   day: string;
@@ -136,7 +136,9 @@ function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
   };
 }
 
-/** The latest of the day's start, the catalog's publication and the review, so that an answer changes with them alone. */
+/**
+ * The latest of the day's start, the catalog's publication and the review, so that an answer changes only with them.
+ */
 function generatedAt(catalog: Catalog, day: string, reviewedAtMs = 0): string {
   return new Date(Math.max(Date.parse(day), catalog.publishedAtMs, reviewedAtMs)).toISOString();
 }

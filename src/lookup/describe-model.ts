@@ -21,13 +21,13 @@ export type DescribedModel =
       known: true;
       model: CatalogModel;
       daysLeft: number | null;
-      /** Ends that lists report and nobody has confirmed. */
+      /** Shutdown dates that lists report and nobody has confirmed. */
       reportedEnds: readonly ReportedEnd[];
       resolution: FullResolution;
     }
   | { known: false; asked: string; near: ListedModel[] };
 
-/** `rawPath` is `/provider/model`, still encoded. A model that was matched by similarity alone is not known. */
+/** `rawPath` is `/provider/model`, still encoded. A model that was matched only by similarity is not known. */
 export async function describeModel(
   env: Env,
   rawPath: string,
@@ -50,7 +50,7 @@ export async function describeModel(
   return { known: false, asked, near: nearestModels(catalog, asked).map((candidate) => listed(view, candidate)) };
 }
 
-/** What each component costs under standard conditions, in nano-USD per million units. */
+/** The cost of each component under standard conditions, in nano-USD per million units. */
 export function standardRates(pricing: NonNullable<CatalogModel['pricing']>): ReadonlyMap<Component, NanoUsd> {
   const standard = ratesOf(pricing).filter(({ when }) => when === undefined);
   return new Map(standard.map(({ component, nanoUsdPerMillion }) => [component, BigInt(nanoUsdPerMillion)]));
@@ -66,7 +66,7 @@ export async function isModelKey(
   return modelOfKey(catalog, modelKey) !== null;
 }
 
-/** The path that asks for a model, as it reads; as it came if it cannot be decoded. */
+/** The path of a model in readable form; unchanged if it cannot be decoded. */
 export function readablePath(path: string): string {
   try {
     return decodeURIComponent(path);

@@ -10,7 +10,7 @@ import { currentReviews } from '../config/reviews.ts';
 import type { Env } from '../env.ts';
 import { utcDay } from '../platform/time.ts';
 
-/** Models in one search result; the catalog has some hundreds. */
+/** The most models in one search result; the catalog has some hundreds. */
 const FOUND_MAX = 500;
 const NEAR_MAX = 8;
 /** Below this similarity, names have only a few letters in common. */
@@ -24,11 +24,11 @@ export interface ListedModel {
   status: 'ACTIVE' | 'DEPRECATED' | 'RETIRED';
   announcedAt: string | null;
   shutdownAt: string | null;
-  /** Whole days until the shutdown; `null` without one to come. */
+  /** Whole days until the shutdown; `null` without a future one. */
   daysLeft: number | null;
   /**
-   * What replaces a model that ends, where somebody says so: its provider, else an operator's review. The best computed
-   * candidate is on the model's page alone.
+   * The replacement of a model that ends, if its provider or an operator's review names one. The best computed
+   * candidate is only on the model's page.
    */
   replacementModelKey: string | null;
   releasedAt: string | null;
@@ -46,13 +46,13 @@ export interface FoundModels {
 export interface ListedCatalog {
   catalogVersion: string;
   total: number;
-  /** With a shutdown to come, the next one first. */
+  /** With a future shutdown, the next one first. */
   ending: ListedModel[];
   /** In use, newest first. */
   newest: ListedModel[];
 }
 
-/** What a list is made from. */
+/** The data of a list. */
 export interface ListView {
   catalog: Catalog;
   reviews: Reviews;
@@ -128,7 +128,7 @@ export function listed(view: ListView, model: CatalogModel): ListedModel {
   };
 }
 
-/** Of the provider, else of a review. */
+/** The provider's replacement, or a review's. */
 function saidReplacement({ catalog, reviews }: ListView, model: CatalogModel, day: string): string | null {
   const official = replacementOf(catalog, model, day)?.live?.modelKey;
   if (official !== undefined) return official;

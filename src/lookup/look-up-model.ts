@@ -1,8 +1,8 @@
 /**
- * Use case: look a model key up. An answer is constant within a UTC day, a catalog, the operators' reviews and what lists
- * report, so each isolate caches answers in serialized form, per catalog, reviews and day: one for each question, however it
- * is spelled. The entity tag covers the catalog, the day, the review of the model, the ends that are reported of it and the
- * normalized question.
+ * Use case: look a model key up. An answer is constant within a UTC day, a catalog, the operators' reviews and the
+ * lists' reports, so each isolate caches answers in serialized form, per catalog, reviews and day: one for each
+ * question in any spelling. The entity tag covers the catalog, the day, the review of the model, its reported shutdown
+ * dates and the normalized question.
  */
 
 import { matchModel } from '../catalog/matching.ts';
@@ -21,9 +21,9 @@ import { DAY_MS, utcDay } from '../platform/time.ts';
 import { type Provenance, presentDiscovery, presentFull, presentLight } from './answers.ts';
 import { parseRequestedKey } from './requested-key.ts';
 
-/** Answers that one isolate caches for a catalog, about 30 KB each. */
+/** The most answers that one isolate caches for a catalog, about 30 KB each. */
 const ANSWERS_MAX = 500;
-/** Spellings of questions that one isolate remembers, and the length of one. */
+/** The most spellings of questions that one isolate remembers, and the length of one. */
 const SPELLINGS_MAX = 2_000;
 const SPELLING_LENGTH_MAX = 400;
 
@@ -36,13 +36,13 @@ export interface LookupAnswer {
 
 export type LookupResult = Result<{ answer: LookupAnswer }, Refusal<LookupErrorCode>>;
 
-/** What was answered from the same catalog and reviews on the same day. */
+/** The answers from the same catalog and reviews on the same day. */
 export interface AnswersOfDay {
   day: number;
   reviews: ReviewsInUse;
-  /** By what was asked: the question as JSON. */
+  /** By question, as JSON. */
   answers: Map<string, LookupAnswer>;
-  /** Questions by the raw path and query that asked them. */
+  /** Questions by their raw path and query. */
   questions: Map<string, string>;
 }
 
@@ -60,7 +60,7 @@ function answerTo(asked: string, { answers, questions }: AnswersOfDay): LookupAn
   return question === undefined ? undefined : answers.get(question);
 }
 
-/** The answers of today. They are another object when the catalog, the reviews or the day changes. */
+/** The answers of today. They become another object if the catalog, the reviews or the day changes. */
 export async function answersOfDay(
   env: Env,
   nowMs: number,
@@ -71,8 +71,8 @@ export async function answersOfDay(
 }
 
 /**
- * The answer to `asked`, the raw path and query. `query` has the decoded parameters. One that has to be made first is refused
- * with what `limit` says.
+ * The answer to `asked`, the raw path and query. `query` has the decoded parameters. An answer that has to be made
+ * first is refused if `limit` refuses.
  */
 export async function lookUp(
   env: Env,
@@ -105,7 +105,7 @@ export function remainingDayMs(nowMs: number): number {
   return DAY_MS - (nowMs % DAY_MS);
 }
 
-/** What is asked; `null` is the discovery. */
+/** The question; `null` is the discovery. */
 type Question = { key: RequestedKey; query: LookupQuery } | null;
 
 function readQuestion(
@@ -154,7 +154,7 @@ function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): A
   return made;
 }
 
-/** The key that a name without a provider certainly means, in the spelling that was asked for if the catalog has it. */
+/** The key that a name without a provider certainly means, in the requested spelling if the catalog has it. */
 function keyOf({ catalog, day }: Provenance, name: string): string | null {
   const match = matchModel(catalog, name, Date.parse(day));
   if (!match) return null;

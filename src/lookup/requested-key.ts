@@ -9,10 +9,13 @@ import { CONTROL_CHARACTERS } from '../contract/fields.ts';
 import { PROVIDERS } from '../contract/model-lookup.ts';
 
 const MODEL_LENGTH_MAX = 300;
-/** `gemini` is what some clients call Google's models. */
+/** Some clients call Google's models `gemini`. */
 const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
 
-/** `rawPath` is what follows the lookup's own path, as it came; `keyOf` is the key of a name without a provider, if it has one. */
+/**
+ * `rawPath` is the unchanged path after the lookup's own; `keyOf` returns the key of a name without a provider, if it
+ * has one.
+ */
 export function parseRequestedKey(
   rawPath: string,
   keyOf: (name: string) => string | null = () => null,

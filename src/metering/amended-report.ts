@@ -1,5 +1,5 @@
 /**
- * The report of a call after an amendment: what the amendment names, and all else as it was reported.
+ * The report of a call after an amendment: the fields that the amendment names, and all others as first reported.
  */
 
 import type { OrganizationConfig } from '../config/credentials.ts';
@@ -11,7 +11,10 @@ import type { CallId } from '../domain/ids.ts';
 import { takeUsage, type Usage } from '../domain/usage.ts';
 import { reportOf } from './end-call.ts';
 
-/** The report without its parts, whose prices have to be found. A call without an outcome reports what is named alone. */
+/**
+ * The report without its parts, whose prices are looked up later. A call without an outcome reports only the
+ * amendment's fields.
+ */
 export function amendedReport(
   outcome: CallOutcome | null,
   callId: CallId,
@@ -22,7 +25,7 @@ export function amendedReport(
   const end = {
     ...request,
     callId,
-    // Whether the vendor's own figure is used depends on the vendor.
+    // The vendor decides whether its own figure is used.
     providerUsed: providerUsed ?? outcome?.providerUsed ?? undefined,
     error: error ?? undefined,
     isPremium: isPremium ?? undefined,
@@ -42,10 +45,10 @@ export function amendedReport(
   };
 }
 
-/** Figures that were reported, by somebody who knows nothing of the vendor's speed. */
+/** Figures from a reporter who does not know the vendor's speed. */
 const MEASURED = { usageSource: undefined, unclear: undefined, outputBasis: undefined, outputRate: undefined };
 
-/** The members that are there. */
+/** The members that are set. */
 function members<Fields extends object>(fields: Fields): Partial<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<Fields>;
 }
@@ -55,7 +58,7 @@ function amendedUsage(before: Usage, request: Omit<AmendCallRequest, 'reason'>):
   return takeUsage({ ...before, ...members(request), toolUses }).usage;
 }
 
-/** Whether nothing of the figures is left that was only estimated: the tokens, and what was unclear, are named. */
+/** Whether no estimated figure is left: the amendment names the tokens and every unclear figure. */
 function isMeasuredAnew({ usage, unclear = [] }: CallReport, request: Omit<AmendCallRequest, 'reason'>): boolean {
   const totals = (['inputTokens', 'responseTokens'] as const).filter((name) => usage[name] > 0);
   const estimated = [...totals, ...unclear];

@@ -53,7 +53,7 @@ export async function beginCall(
   );
 }
 
-/** The refusal of a begin that says which model will run, where the API key is not for that one. */
+/** The refusal of a begin that names the model to run if the API key does not open that model. */
 async function closedEstimate(
   caller: Caller,
   { estimate }: BeginCallRequest,
@@ -63,7 +63,7 @@ async function closedEstimate(
   return closedName(caller, catalog, [estimate.model], 'estimate.model');
 }
 
-/** Tokens of which nothing else is known. */
+/** The demand if only the tokens are known. */
 const ANY_TOKENS: Omit<Demand, 'inputTokens'> = {
   input: ['cachedInput', 'cacheWrite', 'imageInput', 'audioInput', 'cacheWrite1h', 'cacheWrite12h'],
   output: ['imageOutput', 'audioOutput'],
@@ -76,7 +76,9 @@ const ANY_TOKENS: Omit<Demand, 'inputTokens'> = {
   open: [],
 };
 
-/** What a call that runs as it is estimated may cost; and that credit does not pay for it where its model has no price. */
+/**
+ * The most that a call may cost if it runs as estimated; and that credit does not pay for it if its model has no price.
+ */
 async function expected(
   { env, organization, defer }: Caller,
   { model, inputTokens, maxOutputTokens }: NonNullable<BeginCallRequest['estimate']>,
@@ -125,7 +127,7 @@ export async function beginCommand(
   return {
     organizationId,
     customerId,
-    // Sent with every begin, which adds some 10 microseconds: only the object knows whether the customer is new.
+    // Sent with every begin, at a cost of about 10 microseconds: only the object knows whether the customer is new.
     defaultPlan: defaultPlan && JSON.stringify(defaultPlan),
     alerts,
     contact: { friendlyName: customerFriendlyName, email: customerEmail },
@@ -139,8 +141,8 @@ export async function beginCommand(
 }
 
 /**
- * Runs a begin under the request's key: the caller's own, claimed for the customer, or one that is derived. Answers
- * with a refusal where the key itself cannot be used.
+ * Runs a begin under the request's key: the caller's own, claimed for the customer, or a derived one. Returns a refusal
+ * if the key itself cannot be used.
  */
 export async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
   { env, organization }: Caller,
@@ -185,7 +187,7 @@ function reservedKey() {
   });
 }
 
-/** `pricingMode` is authoritative over `batch`; `undefined` where neither is there. */
+/** `pricingMode` is authoritative over `batch`; `undefined` if both are absent. */
 export function pricingModeOf(request: {
   pricingMode?: PricingMode | undefined;
   batch?: boolean | undefined;

@@ -5,12 +5,12 @@ import type { CallPart } from '../domain/call-parts.ts';
 import { takeUsage, type UsageName } from '../domain/usage.ts';
 import type { VendorUsage } from '../vendors/usage.ts';
 
-/** The parts that the usage of an answer has. */
+/** The parts in the usage of an answer. */
 export function partsOf(usage: VendorUsage | null | undefined): CallPart[] {
   return usage?.parts?.map(partOf) ?? [];
 }
 
-/** A part as a report names it, with its usage beside its model. */
+/** A part in the form of a report, with its usage beside its model. */
 export function partOf(
   part: Pick<CallPart, 'providerUsed' | 'modelUsed'> & Partial<{ [Name in UsageName]: unknown }>,
 ): CallPart {

@@ -1,5 +1,5 @@
 /**
- * Use case of the console: what an estimate's profile makes of one stored sample, text by text.
+ * Use case of the console: the effect of an estimate's profile on one stored sample, text by text.
  */
 import { messagesOf } from '../compression/conversation.ts';
 import { compressMessages, textsOf } from '../compression/messages.ts';
@@ -17,7 +17,7 @@ export interface CompressionExample {
   texts: { role: string; before: string; after: string }[];
 }
 
-/** `null` where no sample became shorter, or the sample is gone. */
+/** `null` if no sample became shorter, or the sample is gone. */
 export async function readExample(
   env: Env,
   { organizationId }: { organizationId: OrganizationId },

@@ -1,5 +1,6 @@
 /**
- * Use cases of prompt compression: record savings, say who may be billed, the profile, the summary, and estimates.
+ * Use cases of prompt compression: record savings, list the customers who may be billed, the profile, the summary, and
+ * estimates.
  */
 
 import { meaningMayChange } from '../compression/levels.ts';
@@ -33,13 +34,13 @@ import { DAY_MS } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
-/** Who is billed where nobody is named. */
+/** The customer who is billed if the request names none. */
 const DEFAULT_CUSTOMER_ID = asCustomerId('default');
-/** While as many estimates run as may, another one is asked to come back after this. */
+/** If the most estimates are already running, another one is told to come back after this time. */
 const ESTIMATE_RETRY_SECONDS = 30;
 const SUMMARY_MS = 30 * DAY_MS;
 
-/** A browser's session reaches the calls of its own customer alone. */
+/** A browser's session reaches only the calls of its own customer. */
 export async function compressPrompt(
   caller: Caller,
   request: CompressPromptRequest,

@@ -1,6 +1,6 @@
 /**
- * Use cases: take back or replace what was recorded by mistake. The customer's object decides; what it no longer holds is sent with
- * the command, from D1.
+ * Use cases: take back or replace wrong records. The customer's object decides; a record that it no longer holds is
+ * sent with the command, from D1.
  */
 
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
@@ -23,16 +23,16 @@ import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { refuseForeignStripe } from './stripe-customers.ts';
 
-/** Whose record is corrected, and who corrects it. */
+/** The organization whose record is corrected, and who corrects it. */
 export interface Corrector {
   env: Env;
   organizationId: OrganizationId;
   by: string;
-  /** Of the API key; absent for the operator. */
+  /** The limits of the API key; absent for the operator. */
   limits?: KeyLimits | undefined;
 }
 
-/** The application of the organization itself. */
+/** The organization's own application. */
 export const BY_APPLICATION = 'api';
 
 export async function reverseCall(
@@ -47,7 +47,7 @@ export async function reverseCall(
   return ask(address, (customer) => customer.reverseCall({ organizationId, callId, reason, by, limits, old }));
 }
 
-/** Replaces what the amendment names of the report of the call, at the prices of the day on which it ended. */
+/** Replaces the named fields of the call's report, at the prices of the day on which the call ended. */
 export async function amendCall(
   corrector: Omit<Corrector, 'organizationId'> & Caller,
   callId: CallId,
@@ -65,7 +65,7 @@ export async function amendCall(
   const { catalog } = await currentCatalog(env, defer);
   const report = amendedReport(call.outcome, callId, request, organization);
   const endedAtMs = call.finishedAtMs ?? Date.now();
-  // Parts that are not named stay.
+  // Parts that the request does not name stay.
   const named = described.parts?.map(partOf) ?? (call.outcome ? otherParts(call.outcome) : []);
   const [fingerprint, price, parts] = await Promise.all([
     fingerprintOf({ callId, ...described }),
@@ -88,7 +88,7 @@ export async function amendCall(
   return ask(address, (customer) => customer.amendCall(command));
 }
 
-/** The call and its customer's object; what the object has removed comes from D1, as `old`. */
+/** The call and its customer's object; a call that the object has removed comes from D1, as `old`. */
 async function findForCorrection(
   { env, organizationId }: Omit<Corrector, 'by'>,
   callId: CallId,

@@ -1,5 +1,5 @@
 /**
- * Whose credential a request has: an API key's, or a browser's session token, which a key was asked for.
+ * Finds whose credential a request has: an API key, or a browser's session token, which a key created.
  */
 
 import { type Credential, findCredential, findCredentialById } from '../config/credentials.ts';
@@ -17,7 +17,7 @@ import type { Caller } from './caller.ts';
 
 export type { Credential, Session } from '../config/credentials.ts';
 
-/** `null` for one that is unknown, revoked or expired. */
+/** `null` if it is unknown, revoked or expired. */
 export async function credentialOf(env: Env, presented: string, defer: Caller['defer']): Promise<Credential | null> {
   try {
     return await (API_KEY_PATTERN.test(presented)
@@ -43,7 +43,7 @@ async function keyCredential(env: Env, key: string, defer: Caller['defer']): Pro
   return credential;
 }
 
-/** A browser's session token: it may do what its key may do now, and nothing once the key is revoked. */
+/** A browser's session token: it has the present permissions of its key, and none after the key is revoked. */
 async function sessionCredential(env: Env, token: string, defer: Caller['defer']): Promise<Credential | null> {
   const { SESSION_SECRET } = env;
   const isToken = token.split('.').length === 3;

@@ -1,5 +1,5 @@
 /**
- * Use cases: provision a customer, and read what a customer has now.
+ * Use cases: provision a customer, and read a customer's present state.
  */
 
 import type { ProvisionCustomerRequest } from '../contract/customers.ts';
@@ -12,7 +12,7 @@ import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { claimForProvisioning } from './stripe-customers.ts';
 
-/** Separates these keys from call ids in the directory: no call id has a space. */
+/** Separates these keys from call ids in the directory: no call id contains a space. */
 const PROVISION_NAMESPACE = 'provision ';
 
 export async function provisionCustomer(
@@ -47,7 +47,7 @@ export async function provisionCustomer(
     env,
     // The directory has these keys among its call ids.
     { organizationId, key: asCallId(PROVISION_NAMESPACE + idempotencyKey), customerId },
-    // A customer who exists stays: provisioning under another key would have left the same customer.
+    // An existing customer stays: provisioning under another key would have left the same customer.
     { command: provision, outcomeOf: (provisioned) => provisioned, undo: async () => undefined },
   );
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');

@@ -1,6 +1,6 @@
 /**
- * Who asks for a usage widget: a session token of ours that has not expired, made by a key that is not revoked and
- * still has the scope for such tokens.
+ * The session behind a usage widget: a session token of Callmeter that has not expired, made by a key that is not
+ * revoked and still has the scope for such tokens.
  */
 
 import { type Credential, findCredentialById } from '../config/credentials.ts';
@@ -20,7 +20,7 @@ export interface EmbedSession {
   livesMs: number;
 }
 
-/** `null` for every token that is not valid, whatever the reason. */
+/** `null` for every invalid token, whatever the reason. */
 export async function embedSession(
   env: Env,
   token: string,

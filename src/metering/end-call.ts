@@ -1,6 +1,6 @@
 /**
- * Use case: what did this call cost, and what is left? Resolves the price and lets the customer's object record the
- * end.
+ * Use case: the cost of a call, and the remaining allowance. Resolves the price and lets the customer's object record
+ * the end.
  */
 
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
@@ -76,7 +76,10 @@ export async function endCall(
 
 const isNotFound = (answer: SerializedAnswer) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
 
-/** Of a call that its customer's object keeps no longer; `null` if the history does not have it either. */
+/**
+ * The refusal of the end of a call that its customer's object no longer keeps; `null` if the history does not have it
+ * either.
+ */
 async function refuseLateEnd({ env, organization, limits }: Caller, callId: CallId) {
   const { organizationId } = organization;
   const old = await findOldCall(env, organizationId, callId);
@@ -94,8 +97,8 @@ async function refuseLateEnd({ env, organization, limits }: Caller, callId: Call
 const CALL_RETENTION_DAYS = CALL_RETENTION_MS / DAY_MS;
 
 /**
- * The report of a request, without its parts, whose prices have to be found. A field that is not taken from the request,
- * or not given to the report, does not compile.
+ * The report of a request without its parts, whose prices are looked up later. A field that is not read from the
+ * request, or not put into the report, does not compile.
  */
 export function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {
@@ -117,7 +120,7 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     stripeCustomerId,
     usage,
     parts: undefined,
-    // An application's figures are reported, and tell nothing of a vendor's speed.
+    // An application reports its own figures, which do not show a vendor's speed.
     usageSource: undefined,
     unclear: undefined,
     outputBasis: undefined,
@@ -130,7 +133,7 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
   } satisfies Record<keyof CallReport, unknown>;
 }
 
-/** What a caller claims to have saved is ignored: savings follow from the counts. */
+/** The caller's own figure of savings is ignored: savings follow from the counts. */
 function countsOf({
   provider,
   originalTokens,

@@ -1,5 +1,5 @@
 /**
- * Idempotency keys: where the key of a request comes from, and what makes two payloads the same (contract 4.11).
+ * Idempotency keys: the source of a request's key, and the rule for equal payloads (contract 4.11).
  */
 
 import { DERIVED_PREFIX } from '../contract/calls.ts';
@@ -13,14 +13,14 @@ export interface BodyKeys {
   idempotency?: string | undefined;
 }
 
-/** Header, then `idempotencyKey`, then the deprecated `idempotency`; `null` where the caller sent none. */
+/** Header, then `idempotencyKey`, then the deprecated `idempotency`; `null` if the caller sent none. */
 export function explicitKey(header: string | null, body: BodyKeys): string | null {
   return header ?? body.idempotencyKey ?? body.idempotency ?? null;
 }
 
 /**
- * The key of a command that counts once per request: the caller's own, or one that only this request has. Without it, a
- * command that is sent to an object again, because its answer was lost, would count twice.
+ * The key of a command that counts once per request: the caller's own, or one that only this request has. Without a
+ * key, a command would count twice if it is sent again because its answer was lost.
  */
 export function requestKey(header: string | null, body: BodyKeys): string {
   return explicitKey(header, body) ?? crypto.randomUUID();

@@ -26,9 +26,9 @@ export async function incrementMeter(
   const { customerId, meterSlot, amount, metadata, idempotencyKey: _key, idempotency: _oldKey, ...rest } = described;
   rest satisfies Nothing;
   const idempotencyKey = explicitKey(headerKey, request);
-  // Without a key there is nothing to compare with.
+  // Without a key, there is no payload to compare with.
   const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
-  // Made here, so that the object recognizes an increment without a key that is sent a second time.
+  // Made here, so that the object recognizes an increment without a key that is sent again.
   const eventId = timeOrderedId(Date.now());
   return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.increment(

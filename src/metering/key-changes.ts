@@ -1,6 +1,6 @@
 /**
- * 429 if a key has changed too much in this hour of what its organization has set up: each change is free, and leaves
- * something that all organizations pay for.
+ * 429 if a key has made too many changes to its organization's setup in this hour: each change is free, and leaves data
+ * that all organizations pay for.
  */
 
 import { countKeyChange, KEY_CHANGES_MAX, takeBackKeyChange } from '../config/key-changes.ts';
@@ -9,7 +9,7 @@ import type { KeyId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { SECOND_MS } from '../platform/time.ts';
 
-/** Counts the change that a request asks for, before it is made, so that many at once are bounded too. */
+/** Counts the change that a request asks for before it is made, so that simultaneous requests are bounded too. */
 export async function requireChange(env: Env, keyId: KeyId, nowMs: number): Promise<Result> {
   const resumeAtMs = await countKeyChange(env, keyId, nowMs);
   if (resumeAtMs === null) return { ok: true };
@@ -18,7 +18,7 @@ export async function requireChange(env: Env, keyId: KeyId, nowMs: number): Prom
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
-/** To be called with the response: a request that was refused changed nothing, and is not counted. */
+/** Call this with the response: a refused request changed nothing, and is not counted. */
 export async function settleChange(env: Env, keyId: KeyId, { status }: Response): Promise<void> {
   if (status >= 400 && status < 500) await takeBackKeyChange(env, keyId);
 }

@@ -1,9 +1,9 @@
 /**
- * Which models the API key of a caller is not for, of those that a request names outright: of a vendor's own request,
- * which may name them in several places, and of its tools.
+ * Finds the models that a request names but the caller's API key does not open: in a vendor's own request, which may
+ * name them in several places, and in its tools.
  *
- * `model-names.ts` says what a name means, `contract/key-limits.ts` what a refusal says. A key without limits costs
- * nothing here.
+ * `model-names.ts` knows the meaning of a name, `contract/key-limits.ts` the words of a refusal. A key without limits
+ * costs nothing here.
  */
 import type { Catalog } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
@@ -18,14 +18,14 @@ import { OpenModels } from './model-names.ts';
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type Refused = { ok: false; refusal: Refusal };
 
-/** The models that a key is limited to, and how a request for another one is refused. */
+/** The models that a key is limited to, and the refusal of a request for another one. */
 export interface ModelLimit {
   open: OpenModels;
-  /** `name` as the request has it, `path` of the field that has it. */
+  /** `name` as in the request, `path` of its field. */
   refuse(name: string, path: string): Refused;
 }
 
-/** `null` where the caller's key is limited to no models. */
+/** `null` if the caller's key is not limited to models. */
 export function modelLimitOf(
   { organization, limits }: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
@@ -38,7 +38,7 @@ export function modelLimitOf(
   };
 }
 
-/** The models that are mapped to the tiers, without those that the key is not for. */
+/** The models that are mapped to the tiers, without those that the key does not open. */
 export function openMappings(
   caller: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
@@ -51,7 +51,7 @@ export function openMappings(
   return { standard: open(models.standard), premium: open(models.premium) };
 }
 
-/** The refusal of the first name that stands for a model that the key is not for; `null` where all may be used. */
+/** The refusal of the first name whose model the key does not open; `null` if all may be used. */
 export function closedName(
   caller: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
@@ -64,8 +64,8 @@ export function closedName(
 }
 
 /**
- * As `closedName`, of a request as its vendor gets it. One that names no model may run any, and is refused too, unless its
- * method only reads or deletes; so is one whose body nobody read.
+ * Like `closedName`, for a request in the vendor's form. A request that names no model could run any model, and is
+ * refused too unless its method only reads or deletes; so is a request whose body was not read.
  */
 export async function closedVendorRequest(
   caller: Pick<Caller, 'env' | 'organization' | 'limits' | 'defer'>,
@@ -91,14 +91,14 @@ export async function closedVendorRequest(
 
 const RUNNING_NOTHING: readonly string[] = ['GET', 'DELETE'];
 
-/** What names a model at any vendor, however it is written: fields of the body, the path, the query. */
+/** The values that name a model at any vendor: fields of the body, the path, the query, in any spelling. */
 function namedModels(url: string, body: VendorRequest['body']): unknown[] {
   const { pathname, searchParams } = new URL(url);
   const segments = decoded(pathname).split('/');
   const inPath = segments.flatMap((segment, at) =>
     /^(?:models?|deployments)$/i.test(segment) ? (segments[at + 1]?.replace(/:[a-z]\w*$/i, '') ?? []) : [],
   );
-  // Some vendors do not tell large letters from small ones.
+  // Some vendors ignore the case of letters.
   const members = [...Object.entries(body ?? {}), ...searchParams].filter(([name]) => /^models?$/i.test(name));
   const named = [...members.flatMap(([, value]) => value), ...inPath];
   return named.filter((name) => name !== undefined && name !== null && name !== '');
@@ -112,7 +112,7 @@ function decoded(pathname: string): string {
   }
 }
 
-/** The models that tools run besides the one that is asked, as OpenAI's `image_generation` names its own. */
+/** The models that tools run besides the requested one; OpenAI's `image_generation` names its own. */
 export function modelsOfTools(tools: unknown): unknown[] {
   const models = Array.isArray(tools) ? tools.map((tool) => (isRecord(tool) ? tool.model : null)) : [];
   return models.filter((model) => model !== undefined && model !== null);

@@ -1,6 +1,6 @@
 /**
- * Use case: a customer's ledger, newest entry first, and as CSV. D1 has the entries; those of the last seconds, and any that
- * D1 refused, come from the customer's object, so that none is missing.
+ * Use case: a customer's ledger, newest entry first, and as CSV. D1 has the entries. The customer's object adds the
+ * entries of the last seconds, and any that D1 refused, so that none is missing.
  */
 
 import { accept, badRequest } from '../contract/errors.ts';
@@ -17,7 +17,7 @@ import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
 import type { Caller } from './caller.ts';
 import { unknownCustomer } from './customers.ts';
 
-/** A page of the ledger; as many entries as a CSV has where `page` is `null`. */
+/** A page of the ledger; if `page` is `null`, as many entries as a CSV may have. */
 export async function listLedger(
   { env, organization: { organizationId } }: Pick<Caller, 'env' | 'organization'>,
   customerId: CustomerId,
@@ -35,7 +35,7 @@ export async function listLedger(
   const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause, subject, reference };
   const rowsMax = limit + 1;
   const stored = await findLedger(env, { organizationId, customerId }, filter, beforeId, rowsMax);
-  // Of a full page, what comes before its last entry is not asked for.
+  // A full page does not need the entries before its last one.
   const afterId = stored.length === rowsMax ? (stored.at(-1)?.entryId ?? 0) : 0;
   const known = stored.map(({ entryId }) => entryId);
   const missing: LedgerRow[] | null = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
@@ -50,7 +50,7 @@ export async function listLedger(
 function present({ subject, cause, reference, atMs, unit, amount, balance, ...row }: LedgerRow): LedgerItem {
   const isPayment = PAYMENTS.includes(cause);
   const exactly = (value: string) => (unit === 'USD' ? formatUsd(BigInt(value)) : value);
-  // Units are paid without a charge: what names their increment is all that old entries have.
+  // Units are paid without a charge: old entries have only the increment's reference.
   const eventId = isPayment && unit !== 'USD' ? reference : null;
   return {
     entryId: row.entryId,

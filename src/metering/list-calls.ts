@@ -18,14 +18,14 @@ import type { PageRequest } from '../platform/page.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 
-/** What a list is narrowed by, as the storage takes it. */
+/** The filter of a list in the form that the storage takes. */
 function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
   const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
   return { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd };
 }
 
-/** A page of calls; as many as a search looks at where `page` is `null`. */
+/** A page of calls; if `page` is `null`, as many as a search looks at. */
 export async function readCalls(
   env: Env,
   organizationId: OrganizationId,
@@ -48,7 +48,7 @@ export async function readCalls(
 
 export type { CallTotals };
 
-/** The sums of all calls that a list is narrowed to. */
+/** The sums of all calls that match a list's filter. */
 export function readCallTotals(env: Env, organizationId: OrganizationId, asked: Asked): Promise<CallTotals> {
   return sumCalls(env, organizationId, callFilterOf(asked));
 }
@@ -65,7 +65,7 @@ export function callsCsv({ items }: Pick<CallList, 'items'>): string {
     ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
     ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
     chargeBasis: ({ chargeBasis }: CallListItem) => chargeBasis,
-    // Those that have a place above keep it.
+    // A column that is already listed above keeps its position.
     ...Object.fromEntries(LISTED.map((name) => [name, column(name)])),
   };
   return csvOf(columns, items);

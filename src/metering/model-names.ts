@@ -1,6 +1,6 @@
 /**
- * What a model's name means: the models that a request's name stands for, and whether a list of names, a session's or a
- * key's, allows them.
+ * The meaning of a model's name: the models that a request's name stands for, and whether a list of names, of a session
+ * or a key, allows them.
  *
  * A name is `provider/model`, a bare name that the catalog knows, or one of the organization's mappings. No vendor is
  * asked here.
@@ -21,11 +21,11 @@ export interface NamedModel {
 export interface Candidate extends NamedModel {
   /** The tier that a mapped model is mapped to; `null` lets the price decide. */
   tier: Tier | null;
-  /** Only when the plan downgrades an exhausted premium allowance to standard models. */
+  /** Used only if the plan downgrades an exhausted premium allowance to standard models. */
   onDowngrade: boolean;
 }
 
-/** The models that a name stands for, in order; empty where that is not certain. */
+/** The models that a name stands for, in order; empty if that is not certain. */
 export function candidatesFor(
   organization: OrganizationConfig,
   catalog: Catalog,
@@ -45,7 +45,7 @@ export function candidatesFor(
   return own.length === 0 ? [] : [...own, ...lower.flatMap(mapped)];
 }
 
-/** The vendor of a named model, and what the vendor calls it; `null` where that is not certain. */
+/** The vendor of a named model, and the vendor's own name for it; `null` if that is not certain. */
 export function nameModel(
   { vendors }: OrganizationConfig,
   catalog: Catalog,
@@ -55,7 +55,7 @@ export function nameModel(
   const slash = name.indexOf('/');
   if (slash < 0) {
     const match = matchModel(catalog, name, nowMs);
-    // The vendor itself has no such name: it takes batches and its fast mode another way.
+    // The vendor itself has no such name: it offers batches and its fast mode another way.
     return match && !match.variant ? { provider: match.model.provider, model: vendorName(match, name) } : null;
   }
   const prefix = name.slice(0, slash);
@@ -66,7 +66,7 @@ export function nameModel(
   return vendorProvider.safeParse(prefix).success ? { provider: prefix, model } : null;
 }
 
-/** The requested spelling where it is the vendor's own, else the catalog's. */
+/** The requested spelling if it is the vendor's own, otherwise the catalog's. */
 function vendorName({ model, strategy }: Match, requested: string): string {
   const pinned = strategy === 'snapshot' && requested.length > model.model.length;
   return strategy === 'exact' || strategy === 'alias' || pinned ? requested : model.model;
@@ -77,14 +77,15 @@ export function mappedTier(name: string): Tier | null {
   return TIERS.find((tier) => name === `${MAPPED_PREFIX}${tier}`) ?? null;
 }
 
-/** The models of the named alias; `null` for a name that is none. */
+/** The models of the named alias; `null` if the name is not an alias. */
 export function aliased({ aliases }: OrganizationConfig, name: string): readonly string[] | null {
   return name.startsWith(MAPPED_PREFIX) ? (aliases.get(name.slice(MAPPED_PREFIX.length)) ?? null) : null;
 }
 
 /**
- * A list of names that limits which models may run. It is compared with what names mean, as `provider/model`; a mapping
- * on it allows what is mapped to it, but not under other names the models that only stand in for it on a downgrade.
+ * A list of names that limits the models that may run. It is compared with the meanings of names, as `provider/model`.
+ * A mapping in the list allows its own models, but models that only stand in on a downgrade only under the name of the
+ * mapping.
  */
 export class OpenModels {
   readonly #organization: OrganizationConfig;
@@ -100,7 +101,7 @@ export class OpenModels {
     this.#nowMs = nowMs;
   }
 
-  /** The list with all that its names stand for, as `provider/model`. */
+  /** The list with everything that its names stand for, as `provider/model`. */
   get meant(): string[] {
     return [...new Set([...this.#names, ...this.#meantKeys()])];
   }
@@ -110,19 +111,19 @@ export class OpenModels {
     return this.#names.includes(name) || this.#meantKeys().has(`${provider}/${model}`);
   }
 
-  /** Whether all models may run that the name stands for. */
+  /** Whether all models that the name stands for may run. */
   allowsAll(name: string): boolean {
     if (this.#names.includes(name)) return true;
     const candidates = this.#candidatesFor(name);
     return candidates.length > 0 && candidates.every((candidate) => this.allows(name, candidate));
   }
 
-  /** Whether any model may run that the name stands for, without a downgrade. */
+  /** Whether any model that the name stands for may run, without a downgrade. */
   allowsAny(name: string): boolean {
     return this.#candidatesFor(name).some((candidate) => !candidate.onDowngrade && this.allows(name, candidate));
   }
 
-  /** What the names mean is looked up once, and only where no name is spelled like the requested one. */
+  /** The meanings of the names are looked up once, and only if no name is spelled like the requested one. */
   #meantKeys(): ReadonlySet<string> {
     const meant = () => this.#names.flatMap((name) => this.#candidatesFor(name).filter((one) => !one.onDowngrade));
     this.#keys ??= new Set(meant().map(({ provider, model }) => `${provider}/${model}`));

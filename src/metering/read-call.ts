@@ -1,6 +1,6 @@
 /**
- * Use case: the pricing of a call: from the customer's object, from D1 once the object has removed it, and from the
- * archive once D1 has.
+ * Use case: the pricing of a call, from the customer's object; from D1 after the object has removed it, and from the
+ * archive after D1 has.
  */
 
 import type { ReadCallData } from '../contract/calls.ts';
@@ -69,7 +69,7 @@ function presentCall(call: Call): Complete<ReadCallData> {
   };
 }
 
-/** What credit pays for the call: known at its end, expected while it is open on credit. */
+/** The part of the call that credit pays: known at its end, expected while it is open on credit. */
 function presentPayg({ status, credit, suggestedTier, outcome }: Call): Complete<ReadCallData['payg']> {
   const charge = outcome?.charge ?? null;
   const amount = charge?.amountNanoUsd ?? null;
@@ -143,7 +143,7 @@ function presentPrice(costNanoUsd: string, breakdown: CostBreakdown) {
   };
 }
 
-/** Why a call that is not in progress has no price; `undefined` where it has one, or may still get one. */
+/** Why a call that is not in progress has no price; `undefined` if it has one, or may still get one. */
 function unavailableReason({ status, outcome }: Call): ReadCallData['pricingUnavailableReason'] {
   if (outcome) return outcome.price.status === 'UNAVAILABLE' ? outcome.price.reason : undefined;
   return status === 'NOT_ALLOWED' || status === 'TIMEOUT' ? status : undefined;

@@ -1,5 +1,5 @@
 /**
- * Use case: store a call for review. The same id with the same content is one sample, however often it is sent.
+ * Use case: store a call for review. The same id with the same content is one sample, no matter how often it is sent.
  */
 
 import { accept, refuse } from '../contract/errors.ts';
@@ -11,10 +11,10 @@ import { DAY_MS } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
 import { explicitKey, fingerprintOf } from './idempotency.ts';
 
-/** In the place of a sample's id in the operator's routes. */
+/** This word stands in place of a sample's id in the operator's routes. */
 const RESERVED_ID = 'export';
 
-/** Until the hourly housekeeping frees space. */
+/** The wait until the hourly housekeeping frees space. */
 const RETRY_AFTER_SECONDS = 3600;
 
 export async function storeSample(

@@ -1,7 +1,7 @@
 /**
- * Use case: a request of a browser's session that is free, or was refused before it reached the customer's object. The object
- * counts it, together with the calls that fail (durable-objects/customer/session-requests.ts). What has a wrong form is refused
- * without: to count it would cost more than it does.
+ * Use case: a request of a browser's session that is free, or was refused before it reached the customer's object. The
+ * object counts it, together with the calls that fail (durable-objects/customer/session-requests.ts). A request with a
+ * wrong form is refused without a count: counting costs more than the refusal.
  */
 
 import { holderName, type TokenHolder } from '../config/session-token.ts';
@@ -11,7 +11,7 @@ import { ask, customerByName } from '../objects/addresses.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
 import type { Caller } from './caller.ts';
 
-/** 429 if the session made too many such requests in this minute; else this one is counted. */
+/** 429 if the session made too many such requests in this minute; otherwise this one is counted. */
 export function countSessionRequest(
   { env, organization }: Pick<Caller, 'env' | 'organization'>,
   customerId: CustomerId,

@@ -1,5 +1,6 @@
 /**
- * Use cases: short-lived tokens for browsers. A token has a safe part of its key's permissions, and ends with the key.
+ * Use cases: short-lived tokens for browsers. A token has a safe subset of its key's permissions, and ends with the
+ * key.
  */
 
 import { currentCatalog } from '../config/catalog.ts';
@@ -45,8 +46,8 @@ export async function createClientSession(
 }
 
 /**
- * A session may do no more than its key whatever it names; a name of which the key opens nothing would be refused in each
- * of its calls.
+ * A session can do no more than its key, whatever it names. A name that the key does not open at all would be refused
+ * in each call of the session.
  */
 async function closedModels(
   caller: Caller,
@@ -71,12 +72,12 @@ export async function createEmbedSession(
     scopes: ['embeds:read'],
     embed: { origins, theme, variant },
   });
-  // In the fragment, which browsers do not send: logs contain addresses with their query.
+  // The token is in the fragment, which browsers do not send: logs contain addresses with their query.
   const embedUrl = `${origin}/embed#token=${encodeURIComponent(issued.token)}`;
   return accept('EMBED_SESSION_CREATED', { ...issued, embedUrl }, Date.now());
 }
 
-/** What a session of the key may do, as the key's permissions are now. */
+/** The permissions of a session, from the key's present permissions. */
 function clientScopesOf({ permissions }: Credential): ClientScope[] {
   return (Object.keys(CLIENT_SCOPES) as (keyof typeof CLIENT_SCOPES)[])
     .filter((scope) => permissions.has(scope))
@@ -96,7 +97,7 @@ async function issue(
   return {
     token: await signSession(env.SESSION_SECRET, claims, nowMs, SESSION_SECONDS),
     tokenType: 'Bearer',
-    // The token has whole seconds.
+    // The token counts whole seconds.
     expiresAt: new Date((Math.floor(nowMs / 1000) + SESSION_SECONDS) * 1000).toISOString(),
     expiresIn: SESSION_SECONDS,
     scopes: what.scopes,

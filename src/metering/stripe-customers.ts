@@ -1,6 +1,6 @@
 /**
- * Whose an id at Stripe is, before anything is billed to it. A customer is given an id when it is provisioned, if no other
- * organization has that id; the end of a call may name another one that a customer of the organization was given.
+ * Checks who owns an id at Stripe before anything is billed to it. A customer gets an id when it is provisioned, if no
+ * other organization has that id; the end of a call may name another id that a customer of the organization has.
  */
 
 import { badRequest, type Refusal } from '../contract/errors.ts';
@@ -11,7 +11,7 @@ import type { Caller } from './caller.ts';
 
 type Refused = { ok: false; refusal: Refusal };
 
-/** The refusal of a provisioning with the id of another organization; `null` if the customer has the id now. */
+/** The refusal of a provisioning with another organization's id; `null` if the customer has the id now. */
 export async function claimForProvisioning(
   { env, organization: { organizationId } }: Caller,
   customerId: CustomerId,
@@ -23,8 +23,8 @@ export async function claimForProvisioning(
 }
 
 /**
- * Sends a command that may open a customer. If the object says that the customer is new, the id at Stripe that the command
- * names is claimed first; the customer goes without it if another organization has it.
+ * Sends a command that may create a customer. If the object says that the customer is new, the command's id at Stripe
+ * is claimed first; if another organization has the id, the customer is created without it.
  */
 export async function withClaimedStripe<Command extends Provisioning, Result extends object>(
   { env }: Caller,
@@ -39,7 +39,7 @@ export async function withClaimedStripe<Command extends Provisioning, Result ext
   return send({ ...command, namedStripeCustomerId: undefined, contact });
 }
 
-/** The refusal of a report that would bill a call to an id that no customer of the organization was given. */
+/** The refusal of a report that would bill a call to an id that no customer of the organization has. */
 export async function refuseForeignStripe(
   { env, organization: { organizationId } }: Caller,
   stripeCustomerId: string | undefined,

@@ -1,12 +1,12 @@
 /**
- * The cost that a vendor itself reports of a call, and whether the organization uses it.
+ * The cost of a call that its vendor itself reports, and whether the organization uses it.
  */
 
 import type { OrganizationConfig } from '../config/credentials.ts';
 import type { VendorReportedCost } from '../domain/call-report.ts';
 import { nanoFromUsd } from '../domain/money.ts';
 
-/** What the vendor says that the call cost, used for the cost where the organization says so for that vendor. */
+/** The vendor's reported cost of the call, if the organization uses the figures of that vendor. */
 export function vendorReportedOf(
   { vendors }: OrganizationConfig,
   providerUsed: string | undefined,

@@ -1,5 +1,6 @@
 /**
- * Typed access to the objects: which object is responsible for what, and what happens when it does not answer.
+ * Typed access to the objects: the object that is responsible for each key, and the handling of one that does not
+ * answer.
  *
  * Every command may be sent twice, because the objects replay. A command that failed for a passing reason is sent
  * again, a few times. An overloaded object is not asked again: it is reported as unavailable.
@@ -20,7 +21,7 @@ import type { CallDirectoryRpc, CustomerBatchesRpc, CustomerRpc, GatewayBatchRpc
 const ATTEMPTS_MAX = 3;
 const RETRY_BASE_MS = 50;
 const DIRECTORY_SHARDS = 64;
-/** Owners that one isolate remembers. */
+/** The most owners that one isolate remembers. */
 const OWNERS_MAX = 20_000;
 
 /** The clocks of two machines differ by less, and so do the times at which one request reaches both. */
@@ -33,7 +34,7 @@ export function customerByName(env: ObjectBindings, { organizationId, customerId
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
-/** The object with an id that it gave out itself; `null` where that is no id of this namespace. */
+/** The object with an id that it issued itself; `null` if the id is not one of this namespace. */
 function customerById(env: ObjectBindings, objectId: string): CustomerAddress | null {
   try {
     const id = env.CUSTOMERS.idFromString(objectId);
@@ -60,14 +61,14 @@ export function batchesOfCustomer(
   return () => env.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
 }
 
-/** The object that a derived call id routes to; `null` for any other id. The object checks whose call it is. */
+/** The object to which a derived call id routes; `null` for any other id. The object checks the owner of the call. */
 function customerByDerivedCall(env: ObjectBindings, callId: CallId): CustomerAddress | null {
   const derived = readDerivedCallId(callId);
   // A well-formed id may be none of this namespace.
   return derived ? customerById(env, derived.objectId) : null;
 }
 
-/** The object of the customer who owns the call, or `null` where nobody does. */
+/** The object of the customer who owns the call, or `null` if nobody does. */
 export async function customerByCall(
   env: ObjectBindings,
   organizationId: OrganizationId,
@@ -78,17 +79,17 @@ export async function customerByCall(
   return customerId === null ? null : customerByName(env, { organizationId, customerId });
 }
 
-/** Owners of calls that exist. Only an erasure changes them. */
+/** The owners of existing calls. Only an erasure changes them. */
 const owners = remember(() => new BoundedMap<string, CustomerId>(OWNERS_MAX));
 
-/** To be called when a call is known to exist, so that its owner needs no look-up. */
+/** Call this when a call is known to exist, so that its owner needs no lookup. */
 export function rememberOwner({ organizationId, customerId }: CustomerKey, callId: CallId): void {
   owners.value.set(`${organizationId}:${callId}`, customerId);
 }
 
-/** What an erasure found in the objects. */
+/** The objects' data that an erasure found. */
 export interface ErasedObjects {
-  /** There was an account. */
+  /** Whether an account existed. */
   object: boolean;
   /** Requests for batches. */
   batches: number;
@@ -97,8 +98,9 @@ export interface ErasedObjects {
 }
 
 /**
- * Erases the customer's object, its requests for batches, and every call id that it owns. A customer of the same id who calls
- * meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets D1 have what it does.
+ * Erases the customer's object, its requests for batches, and every call id that it owns. A customer with the same id
+ * who calls meanwhile is a new one, and keeps the ids that are claimed since; `finishErasure` lets its changes reach
+ * D1.
  */
 export async function eraseObjects(env: ObjectBindings, key: CustomerKey): Promise<ErasedObjects> {
   const { organizationId, customerId } = key;
@@ -119,7 +121,7 @@ export async function eraseObjects(env: ObjectBindings, key: CustomerKey): Promi
   return { object, batches, callIds: forgotten.reduce((sum, count) => sum + count, 0) };
 }
 
-/** To be called when the customer's rows are gone from D1, or could not be removed. */
+/** Call this when the customer's rows are gone from D1, or could not be removed. */
 export function finishErasure(env: ObjectBindings, key: CustomerKey): Promise<void> {
   return ask(customerByName(env, key), (customer) => customer.erasureDone(key.organizationId));
 }
@@ -136,13 +138,16 @@ async function eraseBatches(env: ObjectBindings, key: CustomerKey): Promise<numb
 }
 
 /**
- * To be called when the remembered owner does not have the call: it may have been erased, and the id given to another.
+ * Call this when the remembered owner does not have the call: it may have been erased, and the id given to another
+ * customer.
  */
 export function forgetOwner(organizationId: OrganizationId, callId: CallId): boolean {
   return owners.value.delete(`${organizationId}:${callId}`);
 }
 
-/** When a call began, as far as its id tells: about at `aboutMs`, and for certain from `fromMs` to `toMs`. */
+/**
+ * The time at which a call began, as far as its id shows: about `aboutMs`, and certainly between `fromMs` and `toMs`.
+ */
 export interface BeginOfCall {
   fromMs: number;
   aboutMs: number;
@@ -160,7 +165,7 @@ export async function beginOfCall(
     ? (readDerivedCallId(callId)?.madeAtMs ?? null)
     : await askDirectory(env, organizationId, callId, (shard) => shard.claimedAt(callId));
   if (aboutMs === null) return null;
-  // Under an older claim a begin is refused.
+  // A begin under an older claim is refused.
   const latestMs = isDerived ? aboutMs : aboutMs + CALL_RETENTION_MS;
   return { fromMs: aboutMs - CLOCKS_MS, aboutMs, toMs: latestMs + CLOCKS_MS };
 }
@@ -185,7 +190,9 @@ export function askDirectory<Result>(
   return ask(() => env.CALL_DIRECTORY.getByName(`${organizationId}:${stableHash(callId) % DIRECTORY_SHARDS}`), command);
 }
 
-/** Sends a command to an object, again where that may help. Throws `ServiceUnavailable` where it does not help. */
+/**
+ * Sends a command to an object, and sends it again if that may help. Throws `ServiceUnavailable` if it does not help.
+ */
 export async function ask<Stub, Result>(
   address: () => Stub,
   command: (stub: Stub) => PromiseLike<Result>,

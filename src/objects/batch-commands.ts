@@ -12,7 +12,7 @@ import type { Capability } from '../domain/plan.ts';
 import type { Tier } from '../domain/tiers.ts';
 import type { BeginCommand, Provisioning } from './customer-commands.ts';
 
-/** A request for a batch, as its object takes it. */
+/** A request for a batch, in the form that its object takes. */
 export interface BatchCommand {
   organizationId: OrganizationId;
   /** The object's own name, and the batch's at the vendor. */
@@ -22,11 +22,11 @@ export interface BatchCommand {
   fingerprint: string;
   begin: BeginCallRequest;
   inputFileId: string;
-  /** What the API key is limited to, and all that the names of its models stand for; absent where that is nothing. */
+  /** The limits of the API key, with everything that the names of its models stand for; absent without limits. */
   limit?: { limits: KeyLimits; models: readonly string[] };
   /** The body of the vendor's request, as JSON. */
   body: string;
-  /** Ours, where the vendor has none. */
+  /** Callmeter's id of the request, if the vendor has none. */
   requestId: string;
 }
 
@@ -37,12 +37,12 @@ export interface BatchAnswer {
   body: string;
 }
 
-/** What a batch is going to run. */
+/** The work that a batch asks for. */
 export interface BatchInput {
   lines: LinesByTier;
-  /** Searches that the lines can make; of a line without a bound, one. */
+  /** The searches that the lines can make; a line without a bound counts as one. */
   searches: number;
-  /** What any of the lines asks for beside text. */
+  /** The capabilities besides text that any of the lines asks for. */
   needs: Capability[];
   /** The first line of each tier for which credit does not pay. */
   closed: ClosedLines;
@@ -50,11 +50,11 @@ export interface BatchInput {
   unboundedSearch?: ClosedLine | undefined;
   /** The line that asks for the most answers, if that is more than one. */
   mostAnswers?: AnswersOfLine | undefined;
-  /** Where all lines name the same model. */
+  /** The model, if all lines name the same one. */
   model: string | undefined;
 }
 
-/** The most batches of one customer that hold something at a time. */
+/** The most batches of one customer that have a hold at a time. */
 export const BATCHES_MAX = 1_000;
 
 /** A batch wants to begin. */
@@ -64,14 +64,14 @@ export interface HoldBatchCommand extends Provisioning, Pick<BatchInput, 'unboun
   closed: ClosedLines;
 }
 
-/** How many answers of text a line asks for, and by which field of its body. */
+/** The number of text answers that a line asks for, and the field of its body that does. */
 export interface AnswersOfLine {
   line: number;
   count: number;
   param: string;
 }
 
-/** A line for which credit or the allowance does not pay, and why. */
+/** A line for which credit or the allowance does not pay, and the reason. */
 export interface ClosedLine {
   line: number;
   gap: Gap;
@@ -81,7 +81,7 @@ export type ClosedLines = Partial<Record<Tier, ClosedLine>>;
 
 export type BatchAdmission = { ok: true } | { ok: false; denial: BatchDenial } | { ok: false; refusal: Refusal };
 
-/** A line of a batch that holds something for it. */
+/** A line of a batch that has a hold for it. */
 export interface BatchLine {
   requestName: string;
   tier: Tier;
@@ -91,7 +91,7 @@ export interface BatchLine {
 export interface EndBatchCommand {
   organizationId: OrganizationId;
   requestName: string;
-  /** Lines that ran, at most so many, and whose answers cannot be had; `null` where there are none. */
+  /** The most lines that ran but whose answers cannot be read; `null` if there are none. */
   unread: {
     linesMax: number;
     begin: Omit<BeginCommand, 'key'>;

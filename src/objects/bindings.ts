@@ -1,5 +1,5 @@
 /**
- * The classes of objects that the Worker is bound to (wrangler.toml), which is all that finding an object needs.
+ * The classes of objects to which the Worker is bound (wrangler.toml); finding an object needs nothing else.
  */
 import type {
   CallDirectoryRpc,

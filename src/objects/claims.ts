@@ -1,7 +1,7 @@
 /**
  * Idempotency keys that are unique in an organization: each key belongs to one customer.
  *
- * A request claims the key with a token of its own, and may release its claim where nothing was recorded under it. A
+ * A request claims the key with a token of its own, and may release its claim if nothing was recorded under it. A
  * request that records something under another request's claim makes the claim final before it answers; a final claim
  * cannot be released.
  */
@@ -17,18 +17,18 @@ export interface KeyToClaim extends CustomerKey {
   key: CallId;
 }
 
-/** Refusals that say that something is recorded under the key. */
+/** Refusals that mean that a record exists under the key. */
 const RECORDED_BEFORE = new Set<ErrorCode>(['IDEMPOTENCY_KEY_CONFLICT', 'CALL_ALREADY_FINALIZED']);
 
 /** How a command under a key is carried out. */
 interface UnderClaim<Result> {
   command: (claimedAtMs: number) => PromiseLike<Result>;
   outcomeOf: (result: Result) => { ok: true } | { ok: false; refusal: Refusal };
-  /** Undoes the command where the key turns out to be another customer's by then. */
+  /** Undoes the command if the key proves to be another customer's by then. */
   undo: () => PromiseLike<void>;
 }
 
-/** Runs a command under the customer's claim of the key; `null` where the key is another customer's. */
+/** Runs a command under the customer's claim of the key; `null` if the key is another customer's. */
 export async function underClaim<Result>(
   env: ObjectBindings,
   toClaim: KeyToClaim,
@@ -50,7 +50,7 @@ export async function underClaim<Result>(
   return null;
 }
 
-/** Claims a key for a customer; answers with its owner. Sent again with the same token, it is the same claim. */
+/** Claims a key for a customer; returns its owner. Sent again with the same token, it is the same claim. */
 export function claimKey(
   env: ObjectBindings,
   { organizationId, key, customerId }: KeyToClaim,
@@ -64,9 +64,7 @@ function releaseKey(env: ObjectBindings, { organizationId, key }: KeyToClaim, to
   return askDirectory(env, organizationId, key, (shard) => shard.release(key, token));
 }
 
-/**
- * Makes the customer's claim final, also where it was released meanwhile; answers with the customer who owns the key.
- */
+/** Makes the customer's claim final, even if it was released meanwhile; returns the customer who owns the key. */
 function confirmKey(env: ObjectBindings, { organizationId, key, customerId }: KeyToClaim): Promise<CustomerId> {
   return askDirectory(env, organizationId, key, (shard) => shard.confirm(key, customerId));
 }

@@ -39,25 +39,25 @@ export type CallKey =
   | { source: 'derived'; hash: string }
   | { source: 'request'; requestId: string };
 
-/** What the catalog knows of the first model that a tier is mapped to. */
+/** The catalog's facts about the first model that a tier is mapped to. */
 export interface TierHints {
   preferredModel: string;
   maxInputTokens?: number;
   maxResponseTokens?: number;
 }
 
-/** What a customer who was never seen starts with. */
+/** The initial data of a new customer. */
 export interface Provisioning extends CustomerKey {
   /**
    * The organization's default plan, a `PlanVersion` as JSON that only the command of a new customer parses. Without a
    * plan no customer is created.
    */
   defaultPlan: string | null;
-  /** Its id at Stripe is one that the organization has (`history/stripe-customers.ts`). */
+  /** Its id at Stripe belongs to the organization (`history/stripe-customers.ts`). */
   contact: Contact;
   /** The id at Stripe that a begin names. It is claimed if the customer is new, and counts for no other. */
   namedStripeCustomerId?: string | undefined;
-  /** What the organization wants to be told of where a plan says nothing; `null` is nothing of its own. */
+  /** The organization's alerts for plans that set none; `null` if it has none of its own. */
   alerts: Alerts | null;
 }
 
@@ -67,56 +67,58 @@ export interface BeginCommand extends Provisioning {
   request: BeginRequest;
   models?: CustomerState['models'];
   tierHints: Partial<Record<Tier, TierHints>>;
-  /** How long the call may take, where that is known better than by its pricing mode. */
+  /** How long the call may take, if that is known better than by its pricing mode. */
   deadlineMs?: number;
-  /** `API` where the service makes the call itself. */
+  /** `API` if the service makes the call itself. */
   callType: NonNullable<BeginCallData['callType']>;
-  /** Of the models that may run, in their order, where they are known. */
+  /** The bounds of the models that may run, in their order, if they are known. */
   bounds?: CallBound[];
-  /** The prompt of each bound, as its vendor may have counted it before; `null` if nothing can be known of it. */
+  /** The prompt of each bound, whose beginning its vendor may have counted; `null` if nothing can be known of it. */
   prompts?: (PromptBeginnings | null)[] | undefined;
-  /** A call that only waits for holds of others is refused, and nothing is recorded of it: its request is repeated. */
+  /** A call that only waits for holds of others is refused without a record: its request will be repeated. */
   refusesHeld?: boolean;
-  /** The vendors have counted the prompts of the bounds that are `countable`, or could not: nobody is asked again. */
+  /**
+   * The vendors have counted the prompts of the bounds that are `countable`, or could not: they are not asked again.
+   */
   counted?: boolean;
 }
 
 /**
- * Beginnings of a prompt, up to the whole of it: the digest of each, and the most tokens that the whole prompt has more than
- * its vendor counted for that beginning.
+ * Beginnings of a prompt, up to the whole of it: the digest of each, and the most tokens by which the whole prompt
+ * exceeds the vendor's count of that beginning.
  */
 export type PromptBeginnings = readonly (readonly [digest: string, moreTokens: number])[];
 
-/** The digest of a prompt, and the tokens that its vendor counted for it, from its cache and not. */
+/** The digest of a prompt, and the tokens that its vendor counted for it, cached and uncached. */
 export type CountedPrompt = readonly [digest: string, tokens: number];
 
 /** The begin of a call that the service makes itself. */
 export interface BeginServiceCallCommand extends BeginCommand {
-  /** Whether the whole answer is wanted. */
+  /** Whether the caller needs the whole answer. */
   wantsAnswer: boolean;
-  /** What requests of the browser's session are counted under; absent for a backend. */
+  /** The name under which requests of the browser's session are counted; absent for a backend. */
   session?: string | undefined;
 }
 
-/** What has to be known of a call in order to make it. */
+/** The facts of a call that are needed to make it. */
 export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | 'entitlementHints' | 'denial'> {
   allowed: Entitlements;
-  /** Output tokens that a call of each tier must stay within, of all answers together. */
+  /** The output tokens, of all answers together, within which a call of each tier must stay. */
   outputTokens: Partial<Record<Tier, number>>;
-  /** Of each bound, the most tokens of its prompt by what the vendor counted before; absent if nothing is known of any. */
+  /** For each bound, the most tokens of its prompt by the vendor's earlier count; absent if no count is known. */
   promptTokens?: (number | null)[];
-  /** Web searches that it must stay within; absent if nothing limits them. */
+  /** The web searches within which it must stay; absent if nothing limits them. */
   searches?: number;
-  /** Present where credit pays: for which tiers, and how much of the output is held where it is held in steps. */
+  /** Present if credit pays: the tiers, and the output that is held if it is held in steps. */
   credit?: { tiers: Tier[]; heldTokens?: number };
-  /** What is left after it; absent of a replay. */
+  /** The remaining limits after it; absent for a replay. */
   left?: Left;
 }
 
-/** The part of an answer that goes to the caller of an operation. */
+/** The part of an answer that reaches the caller of an operation. */
 export type AnswerBody<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
 
-/** A begin of which nothing was recorded. */
+/** A begin without a record. */
 export interface RefusedBegin {
   ok: false;
   refusal: Refusal;
@@ -134,17 +136,17 @@ export type ServiceCallBegin =
       replayed: boolean;
       status: CallStatus;
       admission: Admission;
-      /** Where it was wanted. */
+      /** Set if the answer was wanted. */
       answer: AnswerBody<BeginCallData> | null;
-      /** Of a replayed begin whose call has ended: a `StoredServiceCall` as JSON. */
+      /** For a replayed begin whose call has ended: a `StoredServiceCall` as JSON. */
       stored: string | null;
     };
 
-/** What retries of a finished service call are answered from. */
+/** The stored data that answer retries of a finished service call. */
 export interface StoredServiceCall {
   endedAtMs: number;
   end: EndCallData;
-  /** What the service answered, in a form of its own choice. */
+  /** The service's answer, in a form of its own choice. */
   response: unknown;
 }
 
@@ -155,30 +157,30 @@ export interface EndCommand {
   fingerprint: string;
   report: CallReport;
   price: ResolvedPrice;
-  /** Of the API key that reports the end. */
+  /** The limits of the API key that reports the end. */
   limits?: KeyLimits | undefined;
 }
 
 /** The end of a call that the service made itself. */
 export interface EndServiceCallCommand extends Pick<EndCommand, 'organizationId' | 'callId' | 'report' | 'price'> {
-  /** Where the vendor was asked and reported no usage. */
+  /** Set if the vendor was asked and reported no usage. */
   estimate?: Estimate | undefined;
   /** Earlier attempts whose vendors may have done the work, and reported no usage. */
   lost?: readonly LostAttempt[] | undefined;
   /**
-   * What the vendor is to be asked for the figures that it did not report (`AwaitedResponse` of `gateway/late-figures.ts`, as
-   * text).
+   * The question to the vendor for the figures that it did not report (`AwaitedResponse` of `gateway/late-figures.ts`,
+   * as text).
    */
   awaited?: string | undefined;
-  /** What the vendor counted, for later prompts that begin alike. */
+  /** The vendor's counts, for later prompts that begin alike. */
   counted?: readonly CountedPrompt[] | undefined;
-  /** Plain JSON to store with the end, for retries of the request that the call was made for. */
+  /** Plain JSON to store with the end, for retries of the request for which the call was made. */
   response?: unknown;
-  /** Whether the whole answer is wanted. */
+  /** Whether the caller needs the whole answer. */
   wantsAnswer: boolean;
 }
 
-/** The end of a call by figures that came after it was ended without them. */
+/** The end of a call with figures that arrived after it was ended without them. */
 export type LateFigures = Omit<EndServiceCallCommand, 'callId'>;
 
 /** The result of ending a service call. Plain JSON. */
@@ -186,25 +188,28 @@ export type ServiceCallEnd =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
-      /** `null` where it is not known. */
+      /** `null` if it is not known. */
       costNanoUsd: string | null;
-      /** Where it was wanted. */
+      /** Set if the answer was wanted. */
       answer: AnswerBody<EndCallData> | null;
       left: Left;
     };
 
-/** An open call wants to hold more output tokens on credit. */
+/** The request of an open call to hold more output tokens on credit. */
 export interface ExtendHoldCommand {
   organizationId: OrganizationId;
   callId: CallId;
-  /** In all. */
+  /** The total, including held ones. */
   outputTokens: number;
 }
 
-/** The output tokens that are held now, in all; fewer than were wanted where the balance does not suffice. */
+/** The output tokens that are held now, in all; fewer than requested if the balance does not suffice. */
 export interface ExtendedHold {
   heldTokens: number;
-  /** When a call or batch of the customer was last refused for want of credit; `null` if the object remembers none. */
+  /**
+   * The time at which a call or batch of the customer was last refused for lack of credit; `null` if the object
+   * remembers none.
+   */
   creditRefusedAtMs: number | null;
 }
 
@@ -225,7 +230,7 @@ export interface SetCanceledCommand extends ReadUsageCommand {
 
 export interface ChangePlanCommand extends ReadUsageCommand {
   target: PlanVersion;
-  /** The plan takes no new subscriptions: only those who have it may ask for it. */
+  /** The plan takes no new subscriptions: only its present customers may ask for it. */
   isArchived: boolean;
   strategy: ChangeStrategy;
   idempotencyKey: string | null;
@@ -239,7 +244,7 @@ export interface ReplenishCommand extends ReadUsageCommand {
 
 export interface IncrementCommand {
   organizationId: OrganizationId;
-  /** Of the event to record. The same command sent again has the same id. */
+  /** The id of the event to record. A repeated command has the same id. */
   eventId: string;
   request: IncrementRequest;
   idempotencyKey: string | null;
@@ -249,10 +254,10 @@ export interface IncrementCommand {
 export interface CompressPromptCommand {
   organizationId: OrganizationId;
   callId: CallId;
-  /** The customer of a browser's session, whose call it has to be. `null` for a backend, which may name any call. */
+  /** The customer of a browser's session, who has to own the call. `null` for a backend, which may name any call. */
   customerId: CustomerId | null;
   compression: CompressPromptRequest['promptCompression'];
-  /** Of the API key that reports it. */
+  /** The limits of the API key that reports it. */
   limits: KeyLimits | undefined;
   idempotencyKey: string | null;
   fingerprint: string;
@@ -269,14 +274,14 @@ export interface GrantCommand {
   fingerprint: string;
 }
 
-/** What of a page of the ledger D1 does not have yet. */
+/** The part of a ledger page that D1 does not have yet. */
 export interface LedgerCommand {
   organizationId: OrganizationId;
   filter: LedgerFilter;
   /** The entries of the page lie between these, both exclusive. */
   afterId: number;
   beforeId: number;
-  /** Those of them that D1 has. */
+  /** The entries among them that D1 has. */
   known: number[];
   rowsMax: number;
 }
@@ -285,33 +290,33 @@ export interface RevokeCommand {
   organizationId: OrganizationId;
   creditId: string;
   reason: string;
-  /** What D1 has of a credit that the object has no entry of any more. */
+  /** D1's entry of a credit whose entries the object no longer has. */
   old: LedgerEntry | null;
 }
 
-/** A correction of something that was recorded by mistake. */
+/** A correction of a record that was made by mistake. */
 interface CorrectCommand {
   organizationId: OrganizationId;
   reason: string;
   by: string;
-  /** Of the API key that corrects; absent for the operator. */
+  /** The limits of the API key that corrects; absent for the operator. */
   limits?: KeyLimits | undefined;
 }
 
 export interface ReverseCallCommand extends CorrectCommand {
   callId: CallId;
-  /** What D1 has of a call that the object has removed. */
+  /** D1's record of a call that the object has removed. */
   old: Call | null;
 }
 
 export interface AmendCallCommand extends ReverseCallCommand {
-  /** All that the call reports with the amendment. */
+  /** The whole report of the call, with the amendment. */
   report: CallReport;
-  /** Outcomes that the call had when the report was made from the last of them. */
+  /** The number of outcomes that the call had when the report was made from the last one. */
   outcomes: number;
   price: ResolvedPrice;
   idempotencyKey: string | null;
-  /** Of the amendment, without its reason. */
+  /** The fingerprint of the amendment, without its reason. */
   fingerprint: string;
 }
 
@@ -321,11 +326,11 @@ export interface RepriceCallsCommand {
   jobId: string;
   reason: string;
   by: string;
-  /** `old`: what D1 has of the call, which the object may have removed. */
+  /** `old`: D1's record of the call, which the object may have removed. */
   calls: (NewPrices & { callId: CallId; old: Call })[];
 }
 
-/** How many of the calls have a price by the job now, and what they cost. */
+/** The number of the calls that got a price from the job, and their cost. */
 export interface Repriced {
   repriced: number;
   /** Decimal nano-USD. */
@@ -334,7 +339,7 @@ export interface Repriced {
 
 export interface ReverseMeterEventCommand extends CorrectCommand {
   eventId: string;
-  /** What D1 has of the event, which the object may have removed. */
+  /** D1's record of the event, which the object may have removed. */
   old: MeterEvent | null;
 }
 
@@ -344,12 +349,12 @@ export interface MigrateCommand {
   when: 'NOW' | 'AT_NEXT_REPLENISH';
 }
 
-/** A customer as its object knows it; what waits at the projectors is not in it. */
+/** A customer in the object's view; changes that wait at the projectors are not included. */
 export type InspectedCustomer = Omit<OperatorCustomer, 'outbox'> & {
   outbox: Omit<OperatorCustomer['outbox'], 'setAside'>;
 };
 
-/** What a reading needs of a customer's hours: columns of all of them, and of the recent ones. */
+/** The part of a customer's hours that a reading needs: columns of all hours, and of the recent ones. */
 export interface HistoryCommand {
   organizationId: OrganizationId;
   /** Columns of the custom meters that the plan has enabled are always included. */
@@ -357,26 +362,29 @@ export interface HistoryCommand {
   recentColumns: readonly HourColumn[];
 }
 
-/** What readings of a customer are computed from. */
+/** The data from which a customer's readings are computed. */
 export interface CustomerHistory {
   account: Account;
-  /** As the wire has it. */
+  /** The subscription in the form of the wire. */
   subscription: CustomerState['subscription'];
   /**
-   * For `parseHours`: columns of all hours that the object has, and columns of those since the last two weeks or the
-   * period began.
+   * For `parseHours`: columns of all hours in the object, and columns of the hours since the beginning of the last two
+   * weeks or of the period.
    */
   hoursJson: string;
   recentHoursJson: string;
   /** USD that was taken from the balance in the latest seven completed UTC days. */
   chargedLatestWeekUsd: number;
-  /** Decimal nano-USD that a call on credit usually needs; `0` where the plan is not pay-as-you-go. */
+  /** Decimal nano-USD of the usual charge of a call on credit; `0` if the plan is not pay-as-you-go. */
   usualChargeNanoUsd: string;
-  /** The latest call of the usage period that credit did not cover; `null` if none is known, or the plan is another one. */
+  /**
+   * The latest call of the usage period that credit did not cover; `null` if none is known, or if the plan has changed
+   * since.
+   */
   refused: RefusedCall | null;
 }
 
-/** A call that credit did not cover, with the sums of that moment. */
+/** A call that credit did not cover, with the amounts of that moment. */
 export interface RefusedCall {
   atMs: number;
   money: MoneySums;

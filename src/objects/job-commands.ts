@@ -1,6 +1,6 @@
 /**
  * Commands to the objects of jobs (moving subscriptions to a plan's newest version, pricing calls that lacked a price,
- * estimating what compression would have saved) and to the directory of call ids. Plain data.
+ * estimating savings of compression) and to the directory of call ids. Plain data.
  */
 
 import type { CompressionProfile } from '../contract/compression.ts';
@@ -16,32 +16,32 @@ export interface MigrationCommand {
   when: 'NOW' | 'AT_NEXT_REPLENISH';
 }
 
-/** A job that gives calls without a price the one that was in force when they ended. */
+/** A job that gives each call without a price the price that was in force when it ended. */
 export interface RepricingCommand {
   jobId: string;
   organizationId: OrganizationId;
-  /** Calls that ended in this period, its end not included. */
+  /** The calls that ended in this period; its end is exclusive. */
   fromMs: number;
   toMs: number;
-  /** Only calls of this model; `null`: of all. */
+  /** Only calls of this model; `null` means all. */
   modelKey: string | null;
-  /** Nothing is changed. */
+  /** Changes nothing. */
   dryRun: boolean;
-  /** Who asked for it. */
+  /** The operator who asked for it. */
   by: string;
 }
 
-/** A job that estimates what a compression profile would have saved. */
+/** A job that estimates the savings of a compression profile. */
 export interface EstimateCommand {
   jobId: string;
   organizationId: OrganizationId;
-  /** Of the request: tells a retry from another job under the same key. */
+  /** The fingerprint of the request: it distinguishes a retry from another job under the same key. */
   fingerprint: string;
   filter: SampleSelection;
   profile: CompressionProfile;
 }
 
-/** Which customer owns a call id. */
+/** The customer who owns a call id. */
 export interface Claim {
   customerId: CustomerId;
   claimedAtMs: number;

@@ -1,13 +1,13 @@
 /**
  * A page of changes on its way from a customer's object to D1, through a projector.
  *
- * The customer's object writes each change as the row that D1 gets; the projector stores the page as it came and does
+ * The customer's object writes each change as the row that D1 gets; the projector stores the page unchanged and does
  * not look into the rows. The names of the columns travel with them, so that a page that was written before a deploy
  * still means the same after it.
  */
 import type { CustomerKey } from '../domain/ids.ts';
 
-/** What a change is of. */
+/** The kinds of objects that change. */
 const CHANGE_KINDS = [
   'customer',
   'call',
@@ -29,15 +29,15 @@ export interface Change {
   /** A JSON array: the subscription's id, then a value for each column of the kind. */
   values: string;
   /**
-   * Of a call that counted in what was handed over before: its `COUNTED_COLUMNS` of then, as a JSON object. It is taken out
-   * of the usage if the retention has deleted the row, which else says it.
+   * For a call that counted in an earlier page: its `COUNTED_COLUMNS` of then, as a JSON object. It is taken out of the
+   * usage if the retention has deleted the row, which would otherwise have these values.
    */
   replaced?: string;
 }
 
 export interface ProjectionPage extends CustomerKey {
   subscriptionId: string;
-  /** The columns of each kind that the page has changes of. */
+  /** The columns of each kind whose changes are in the page. */
   columns: Partial<Record<ChangeKind, readonly string[]>>;
   changes: readonly Change[];
 }

@@ -1,16 +1,16 @@
 /**
- * What a projector takes and tells.
+ * The input and the reports of a projector.
  */
 import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import type { ChangeKind } from './projection-page.ts';
 
-/** A page of changes, for the projector to store as it comes. */
+/** A page of changes, which the projector stores unchanged. */
 export interface HandOver extends CustomerKey {
-  /** The database of the organization, which is that of the projector. */
+  /** The database of the organization and of the projector. */
   database: DatabaseName;
   subscriptionId: string;
-  /** When the oldest change of the page was made. */
+  /** The time of the oldest change in the page. */
   sinceMs: number;
   /** Changes in the page. */
   changes: number;
@@ -18,31 +18,31 @@ export interface HandOver extends CustomerKey {
   page: string;
 }
 
-/** Whose changes a question is about: of one customer, of one organization, or of everybody. */
+/** The owner of the changes in a question: one customer, one organization, or everybody. */
 export interface Whose {
   organizationId?: OrganizationId;
   customerId?: CustomerId;
 }
 
-/** What waits for D1, and what D1 refused. */
+/** The changes that wait for D1, and those that D1 refused. */
 export interface ProjectorState {
   waiting: {
     changes: number;
-    /** Of those, changes that wait for longer than a delivery usually takes, and the customers whose they are. */
+    /** The changes among those that wait longer than a usual delivery, and their customers. */
     lateChanges: number;
     lateCustomers: number;
-    /** Since when the oldest change waits; `null` where none waits. */
+    /** The time since which the oldest change waits; `null` if none waits. */
     oldestMs: number | null;
   };
   setAside: { rows: number; oldestMs: number | null };
-  /** Attempts that failed in a row, and why the last one did. */
+  /** The number of failed attempts in a row, and the reason of the last one. */
   failures: number;
   lastError: string | null;
 }
 
 /** A change that D1 refused. */
 export interface SetAsideChange {
-  /** Ascending in a projector. */
+  /** Ascending within a projector. */
   place: number;
   customerId: CustomerId;
   kind: ChangeKind;
@@ -54,6 +54,6 @@ export interface SetAsideChange {
 export interface ResentChanges {
   rows: number;
   customerIds: CustomerId[];
-  /** There are more to send again. */
+  /** Whether more changes are left to send again. */
   more: boolean;
 }

@@ -1,9 +1,9 @@
 /**
- * Which projectors a database has, and which of them a customer's changes go through.
+ * The projectors of a database, and those that a customer's changes go through.
  *
- * An organization has one, so that what its customers did in the same hour is summed before it reaches D1. While that
- * one is busy, its customers use all projectors of the database, but for pages with events, which keep their order. Any
- * projector may deliver any change: rows are guarded by their revision.
+ * An organization has one, so that the changes of its customers in the same hour are summed before they reach D1. While
+ * that one is busy, its customers use all projectors of the database, except for pages with events, which keep their
+ * order. Any projector may deliver any change: revisions guard the rows.
  */
 import type { CustomerKey } from '../domain/ids.ts';
 import { stableHash } from '../platform/content-hash.ts';
@@ -17,7 +17,7 @@ const PROJECTORS = 8;
 
 export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
 
-/** The projector that takes a customer's changes. `database` is that of the organization. */
+/** The projector that takes a customer's changes. `database` is the organization's. */
 export function projectorOf(
   env: Pick<ObjectBindings, 'PROJECTORS'>,
   database: DatabaseName,
@@ -37,7 +37,7 @@ function projectorAt(env: Pick<ObjectBindings, 'PROJECTORS'>, database: Database
   return () => env.PROJECTORS.getByName(`${database}:${place}`);
 }
 
-/** What waits for D1 in the projectors of some databases, and what D1 refused. */
+/** The changes that wait for D1 in the projectors of some databases, and those that D1 refused. */
 export async function projectorState(
   env: Pick<ObjectBindings, 'PROJECTORS'>,
   databases: readonly DatabaseName[],

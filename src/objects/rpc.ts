@@ -1,6 +1,6 @@
 /**
  * The methods of each class of Durable Objects, as the Worker calls them. The classes themselves (durable-objects/)
- * implement these interfaces, so that the Worker knows what an object answers without importing it.
+ * implement these interfaces, so that the Worker knows the answers of an object without importing it.
  */
 
 import type { OwnPrices } from '../catalog/prices.ts';
@@ -63,16 +63,16 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   begin(command: CommandText<BeginCommand>): Awaitable<SerializedAnswer>;
   end(command: CommandText<EndCommand>): Awaitable<SerializedAnswer>;
   void(organizationId: OrganizationId, callId: CallId): void;
-  /** Answers with a `ServiceCallBegin` as JSON. */
+  /** Returns a `ServiceCallBegin` as JSON. */
   beginServiceCall(command: CommandText<BeginServiceCallCommand>): Awaitable<string>;
-  /** Answers with a `ServiceCallEnd` as JSON. */
+  /** Returns a `ServiceCallEnd` as JSON. */
   endServiceCall(command: CommandText<EndServiceCallCommand>): Awaitable<string>;
   extendHold(command: CommandText<ExtendHoldCommand>): Awaitable<ExtendedHold>;
-  /** Holds what a batch may come to, while its lines run at the vendor. */
+  /** Holds the most that a batch may cost, while its lines run at the vendor. */
   holdBatch(command: HoldBatchCommand): BatchAdmission;
-  /** Begins and ends the call of a batch's line, which has run already. */
+  /** Begins and ends the call of a batch's line, which has already run. */
   recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>, line: BatchLine): ServiceCallEnd;
-  /** Releases what the batch still holds. */
+  /** Releases the remaining hold of the batch. */
   endBatch(command: EndBatchCommand): void;
   provision(command: ProvisionCommand): AnswerTo<'provisionCustomer'>;
   switchPlan(command: ChangePlanCommand): AnswerTo<'changePlan'>;
@@ -84,36 +84,36 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   compressPrompt(command: CompressPromptCommand): AnswerTo<'compressPrompt'>;
   isOutOfCredit(organizationId: OrganizationId): boolean;
   grant(command: GrantCommand): AnswerTo<'grantCredit'>;
-  /** `null`: no such customer. */
+  /** `null`: the customer does not exist. */
   readLedger(command: LedgerCommand): LedgerRow[] | null;
   /** Credits whose entries only D1 has are not found. */
   revoke(command: RevokeCommand): AnswerTo<'revokeCredit'>;
-  /** A call that the object has removed is found where it comes with the command. */
+  /** A call that the object has removed is found if the command contains it. */
   reverseCall(command: ReverseCallCommand): AnswerTo<'reverseCall'>;
   amendCall(command: AmendCallCommand): AnswerTo<'amendCall'>;
   repriceCalls(command: RepriceCallsCommand): Repriced;
   reverseMeterEvent(command: ReverseMeterEventCommand): AnswerTo<'reverseMeterEvent'>;
-  /** Takes an id at Stripe from the customer, if the customer has it. */
+  /** Removes an id at Stripe from the customer, if the customer has it. */
   releaseStripe(organizationId: OrganizationId, stripeCustomerId: string): void;
   readUsage(command: ReadUsageCommand): AnswerTo<'readUsage'>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: OrganizationId, callId: CallId): Call | null;
   setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData>;
   inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
-  /** Erases the customer. Answers whether there was anything. */
+  /** Erases the customer. Returns whether anything existed. */
   erase(organizationId: OrganizationId): Promise<boolean>;
-  /** When that was; `null` if the object does not remember it. */
+  /** The time of the erasure; `null` if the object does not remember it. */
   erasedAt(organizationId: OrganizationId): number | null;
-  /** D1 has nothing more of the customer who was erased, and takes what came since. */
+  /** D1 has no data of the erased customer any more, and accepts later changes. */
   erasureDone(organizationId: OrganizationId): void;
 }
 
-/** One shard of an organization's directory: which customer owns a call id. */
+/** One shard of an organization's directory, which knows the customer who owns a call id. */
 export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
   claim(callId: CallId, customerId: CustomerId, token: string): Awaitable<Claim>;
   confirm(callId: CallId, customerId: CustomerId): CustomerId;
   release(callId: CallId, token: string): void;
-  /** Forgets call ids of an erased customer that were claimed by then. Answers how many there were. */
+  /** Forgets call ids of an erased customer that were claimed by then. Returns their number. */
   forget(customerId: CustomerId, claimedByMs: number): number;
   find(callId: CallId): CustomerId | null;
   claimedAt(callId: CallId): number | null;
@@ -121,15 +121,15 @@ export interface CallDirectoryRpc extends Rpc.DurableObjectBranded {
 
 /** Some objects per database: they bring the changes of all customers to it. */
 export interface ProjectorRpc extends Rpc.DurableObjectBranded {
-  /** Stores a page durably. Answers whether the projector is so busy that others should take the next one. */
+  /** Stores a page durably. Returns whether the projector is so busy that others should take the next one. */
   take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }>;
   state(whose: Whose): ProjectorState;
   listSetAside(organizationId: OrganizationId, afterPlace: number, rowsMax: number): SetAsideChange[];
   resendSetAside(organizationId: OrganizationId): ResentChanges;
-  /** Adds what an isolate counted. */
+  /** Adds the counts of an isolate. */
   recordRequests(figures: RequestFigures[]): void;
   recordRun(run: CronRun): void;
-  /** How the service ran since an hour, as far as this projector knows. */
+  /** The service's figures from an hour on, as far as this projector knows. */
   figures(sinceMs: number): ServiceFigures;
   /** Forgets all changes of a customer. */
   erase(customer: CustomerKey): void;
@@ -140,31 +140,31 @@ export interface WebhookEndpointRpc extends Rpc.DurableObjectBranded {
   /** There may be events to send, or the webhook was changed: sets the alarm. */
   wake(webhook: WebhookKey): void;
   state(): EndpointState;
-  /** The newest deliveries before one, at most so many. */
+  /** At most `rowsMax` of the newest deliveries before one. */
   listDeliveries(before: number | null, rowsMax: number): DeliveryRow[];
-  /** Sends a test event now; `null` where the webhook is switched off, or gone. */
+  /** Sends a test event now; `null` if the webhook is disabled, or gone. */
   sendTest(webhook: WebhookKey): Promise<TestResult | null>;
-  /** Sends events after an id and before another again; `false` where too many replays run. */
+  /** Sends events after an id and before another again; `false` if too many replays run. */
   replay(webhook: WebhookKey, afterId: string, beforeId: string): boolean;
-  /** Sends an event again, also one that waits, with all attempts before it. */
+  /** Sends an event again, even a waiting one, with all attempts available. */
   sendAgain(webhook: WebhookKey, eventId: string): Promise<SentAgain>;
-  /** Forgets what the endpoint answered so far. */
+  /** Forgets the endpoint's earlier answers. */
   forgetAnswers(): void;
-  /** Forgets what was sent of a customer, and what waits. */
+  /** Forgets a customer's sent and waiting events. */
   erase(customerId: CustomerId): void;
 }
 
-/** One object per organization: it finds what no single customer's object does, and tells of it. */
+/** One object per organization: it finds events that no single customer's object finds, and reports them. */
 export interface OrganizationWatchRpc extends Rpc.DurableObjectBranded {
-  /** Looks soon where it would not look within the hour; at once where there `isNews`. */
+  /** Looks soon if it would not look within the hour; at once if there `isNews`. */
   wake(organizationId: OrganizationId, isNews: boolean): Promise<void>;
-  /** Forgets what it knows of a customer. Answers how many events of the customer waited. */
+  /** Forgets a customer. Returns the number of the customer's waiting events. */
   erase(customerId: CustomerId): Promise<number>;
 }
 
 /** One object per request for a batch at a vendor. */
 export interface GatewayBatchRpc extends Rpc.DurableObjectBranded {
-  /** Begins the batch at the vendor, once; sent again, it answers what came of it. */
+  /** Begins the batch at the vendor, once; sent again, it returns the result. */
   create(command: BatchCommand): Promise<BatchAnswer>;
   /** Polls the vendor now instead of after the pause. */
   pollNow(): Promise<void>;
@@ -174,7 +174,7 @@ export interface GatewayBatchRpc extends Rpc.DurableObjectBranded {
 /** One object per customer: the names of the customer's requests for batches. */
 export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
   add(requestName: string): Promise<void>;
-  /** The request's object is gone. */
+  /** Called when the request's object is gone. */
   forget(requestName: string): Promise<void>;
   /** Erases a bounded number of requests. */
   erase(organizationId: OrganizationId): Promise<{ erased: number; more: boolean }>;
@@ -183,7 +183,7 @@ export interface CustomerBatchesRpc extends Rpc.DurableObjectBranded {
 /** One object per job that moves subscriptions to a version of their plan. */
 export interface RepricingRpc extends Rpc.DurableObjectBranded {
   start(command: RepricingCommand): Promise<void>;
-  /** `null`: no such job of the organization. */
+  /** `null`: the organization has no such job. */
   read(organizationId: OrganizationId): Promise<RepricingProgress | null>;
 }
 
@@ -192,7 +192,7 @@ export interface PlanMigrationRpc extends Rpc.DurableObjectBranded {
   read(organizationId: OrganizationId): Promise<PlanMigration | null>;
 }
 
-/** One object per job that estimates what a compression profile would have saved. */
+/** One object per job that estimates the savings of a compression profile. */
 export interface CompressionJobRpc extends Rpc.DurableObjectBranded {
   start(
     job: EstimateCommand,

@@ -17,7 +17,10 @@ type Quantity =
   | 'unpricedCalls'
   | 'provisionalCalls';
 
-/** The columns of the text. `hour` is the number of the hour since 1970 (UTC); with decimals, a part of it begins there. */
+/**
+ * The columns of the text. `hour` is the number of the hour since 1970 (UTC); with decimals, it is the start of a part
+ * of it.
+ */
 export type SentColumn = Quantity | 'hour' | 'costNanoUsd' | 'provisionalCostNanoUsd';
 export type HourColumn = Quantity | keyof typeof SENT_AS;
 
@@ -77,7 +80,10 @@ export function parseHours(json: string): SeriesHours {
   };
 }
 
-/** From when on hours are of the usage period that began then: from its whole hour, if that was not divided. */
+/**
+ * The hours from this index on belong to the usage period that began then: from its whole hour, if that was not
+ * divided.
+ */
 export function firstOfPeriod({ startMs }: SeriesHours, periodMs: number): number {
   return startMs.includes(periodMs) ? periodMs : periodMs - (periodMs % HOUR_MS);
 }

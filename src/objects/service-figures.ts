@@ -1,11 +1,11 @@
 /**
- * What projectors keep of how the service runs: each what it delivered, and one of them the requests that the isolates of the
- * Worker answered, and the runs of the cron.
+ * The projectors' figures about the service: the deliveries of each, and, in one of them, the requests that the
+ * Worker's isolates answered and the runs of the cron.
  */
 import type { CronName, RequestKind } from '../contract/health-history.ts';
 import type { LatencyCounts } from '../platform/latency.ts';
 
-/** Requests of one kind in one hour, that one isolate answered or all of them. */
+/** Requests of one kind in one hour, answered by one isolate or by all of them. */
 export interface RequestFigures {
   hourMs: number;
   kind: RequestKind;
@@ -16,7 +16,7 @@ export interface RequestFigures {
 
 export interface CronOutcome {
   ok: boolean;
-  /** What came of it, or why it failed. */
+  /** The result, or the reason of the failure. */
   message: string | null;
 }
 
@@ -26,7 +26,7 @@ export interface CronRun extends CronOutcome {
   tookMs: number;
 }
 
-/** What a projector delivered in one hour. */
+/** A projector's deliveries in one hour. */
 export interface DeliveryFigures {
   hourMs: number;
   deliveries: number;
@@ -35,7 +35,7 @@ export interface DeliveryFigures {
   longestWaitMs: number;
 }
 
-/** What one projector keeps. */
+/** The figures of one projector. */
 export interface ServiceFigures {
   deliveries: DeliveryFigures[];
   requests: RequestFigures[];

@@ -1,5 +1,6 @@
 /**
- * Waking the watch of an organization. A wake is best effort: what a lost one would have found is found by the next run.
+ * Waking the watch of an organization. A wake is best effort: the next run finds the events that a lost one would have
+ * found.
  */
 import type { OrganizationId } from '../domain/ids.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
@@ -10,28 +11,28 @@ import { withTimeout } from '../platform/timeout.ts';
 import type { ObjectBindings } from './bindings.ts';
 import type { OrganizationWatchRpc } from './rpc.ts';
 
-/** The changes of operators that organizations are told of. */
+/** The operators' changes that organizations are told of. */
 export const TOLD_ACTIONS = ['key.create', 'key.rotate', 'key.revoke', 'price.put', 'price.delete'] as const;
 export type ToldAction = (typeof TOLD_ACTIONS)[number];
 
-/** Changes after which there may be more to look for. */
+/** Changes after which a watch may have more to look for. */
 const WAKING_ACTIONS: readonly string[] = [...TOLD_ACTIONS, 'models.put', 'models.delete'];
 
-/** Organizations whose watch an isolate remembers to have woken. */
+/** The most organizations whose watch an isolate remembers to have woken. */
 const REMEMBERED_MAX = 20_000;
-/** A watch that does not answer is left. */
+/** A watch that does not answer in time is left alone. */
 const TIMEOUT_MS = 2_000;
 
 type Watches = Pick<ObjectBindings, 'ORGANIZATION_WATCHES'>;
 
-/** When each was woken last. */
+/** The time at which each was last woken. */
 const woken = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));
 
 export function watchOf(env: Watches, organizationId: OrganizationId): DurableObjectStub<OrganizationWatchRpc> {
   return env.ORGANIZATION_WATCHES.getByName(organizationId);
 }
 
-/** To be called when D1 has changes of these organizations. Each is woken at most once an hour by an isolate. */
+/** Call this when D1 has changes of these organizations. An isolate wakes each at most once an hour. */
 export async function wakeWatches(
   env: Watches,
   organizationIds: Iterable<OrganizationId>,
@@ -46,7 +47,7 @@ export async function wakeWatches(
   );
 }
 
-/** To be called after the commit of an operator's change. */
+/** Call this after the commit of an operator's change. */
 export async function wakeAfterChange(
   env: Watches,
   organizationId: OrganizationId | null,

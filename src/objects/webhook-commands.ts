@@ -1,5 +1,5 @@
 /**
- * What the object of a webhook answers.
+ * The answers of a webhook's object.
  */
 
 import type { DELIVERY_STATUSES } from '../contract/webhooks.ts';
@@ -7,7 +7,7 @@ import type { CustomerId } from '../domain/ids.ts';
 
 type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** An event that was, is, or is to be sent. */
+/** An event that was sent, is being sent, or waits. */
 export interface DeliveryRow {
   /** Ascending in the order in which events were read. */
   delivery: number;
@@ -25,9 +25,9 @@ export interface DeliveryRow {
 }
 
 export interface EndpointState {
-  /** Events that wait. */
+  /** The number of waiting events. */
   pending: number;
-  /** Since when every request failed; `null` where the last one did not. */
+  /** The time since which every request failed; `null` if the last one did not. */
   failingSinceMs: number | null;
 }
 
@@ -38,5 +38,8 @@ export interface TestResult {
   answer: string;
 }
 
-/** Whether an event is sent again: not while the webhook is off, not one that nobody recorded, not one of another type. */
+/**
+ * The result of a request to send an event again: it fails while the webhook is off, for an event that nobody recorded,
+ * and for another type.
+ */
 export type SentAgain = 'sent' | 'off' | 'unknown' | 'unwanted';

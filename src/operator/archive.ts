@@ -1,5 +1,5 @@
 /**
- * The archive, for operators: the days that it has, and whether their objects are as they were written.
+ * The archive, for operators: its days, and whether their objects are unchanged since they were written.
  */
 
 import { badRequest, refuse } from '../contract/errors.ts';
@@ -36,7 +36,7 @@ function placeOf(text: string): HistoryDay | null {
     : { organizationId: asOrganizationId(organizationId), dayMs: Number(dayMs) };
 }
 
-/** One page: the next days, or a part of a large one. */
+/** One page: the next days, or a part of a large day. */
 export const verifyArchive = list(operations.verifyArchive, async ({ env, page: { after } }) => {
   if (!env.ARCHIVE) return noArchive();
   const place = after === null ? { after: null, within: null } : verifyPlaceOf(after);
@@ -53,7 +53,7 @@ function textOf({ after, within }: VerifyPlace): string {
   ]);
 }
 
-/** `null` where the text is no place that `textOf` gave. */
+/** `null` if the text is not a place that `textOf` made. */
 function verifyPlaceOf(text: string): VerifyPlace | null {
   const json = parseJson(text);
   if (!json.ok || !Array.isArray(json.value)) return null;

@@ -1,8 +1,9 @@
 /**
- * What needs a person, of the first organizations and of the service as a whole: one item for each kind and organization.
+ * The items that need a person's attention, for the first organizations and for the service as a whole: one item for
+ * each kind and organization.
  *
- * All readings run at once. One that fails is said as not read, and the others are there. Counts stop at a bound, so that
- * the whole costs the same however many calls there are.
+ * All readings run at once. A reading that fails is listed as not read, and the others are shown. Counts stop at a
+ * bound, so that the cost of the whole does not grow with the number of calls.
  */
 
 import { databaseNameOf } from '../config/database.ts';
@@ -50,12 +51,15 @@ import { read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 import { organizationsOf } from './organizations.ts';
 
-/** A reading that takes longer is not waited for. */
+/** A slower reading is not awaited. */
 const READING_MS_MAX = 3_000;
-/** Webhooks that there can be, each of which is asked. */
+/** The most webhooks that can exist; each of them is asked. */
 const ENDPOINTS_MAX = ATTENTION_ORGANIZATIONS_MAX * WEBHOOKS_MAX;
 
-/** Since when each kind is looked at: the same in every link and count of a minute, and of a day for calls without a price. */
+/**
+ * The time since which each kind is counted: the same in every link and count of a minute, and of a day for calls
+ * without a price.
+ */
 function attentionSince(nowMs: number) {
   const minuteMs = nowMs - (nowMs % MINUTE_MS);
   return {
@@ -83,13 +87,13 @@ export const readAttention = read(operations.readAttention, async ({ env, defer,
 
 interface Scope {
   organizations: readonly Organization[];
-  /** There are more organizations than these. */
+  /** More organizations exist than these. */
   isMore?: boolean;
   health: Promise<Health>;
   nowMs: number;
 }
 
-/** What is counted of an organization, or of the service where that is `null`. */
+/** A count for an organization, or for the service if that is `null`. */
 interface Counted {
   organizationId: OrganizationId | null;
   count: number;
@@ -98,12 +102,12 @@ interface Counted {
 
 interface Reading {
   kind: AttentionKind;
-  /** Of the service as a whole where there are none. */
+  /** Empty means the service as a whole. */
   organizationIds: readonly OrganizationId[];
   read: () => Promise<Counted[]>;
 }
 
-/** For whoever has the organizations and the health of the service already. */
+/** For a caller that already has the organizations and the health of the service. */
 export async function gatherAttention(
   env: Env,
   defer: (work: Promise<unknown>) => void,
@@ -214,7 +218,10 @@ async function readFailingWebhooks(env: Env, organizationIds: readonly Organizat
   }));
 }
 
-/** Of the health of the service, which is one reading for all, and of what lists said of the catalog. */
+/**
+ * Readings from the health of the service, which is one reading for all, and from what price and deprecation lists say
+ * about the catalog.
+ */
 function serviceReadings(env: Env, health: Promise<Health>, nowMs: number): Reading[] {
   const count = (kind: AttentionKind, of: (health: Health) => number): Reading => ({
     kind,

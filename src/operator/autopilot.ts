@@ -1,10 +1,10 @@
 /**
- * The autopilot of model mappings: replaces models before their providers shut them down, where the policy of the entry
- * allows it, and takes a switch back.
+ * The autopilot of model mappings: replaces models before their providers shut them down if the entry's policy allows
+ * it, and reverts a switch.
  *
- * A switch is a change like an operator's, in the same log, and its event is told from that log: a run that was cut off
- * between the two tells it the next time. What is certain of a run that is repeated: it switches nothing twice, and gives
- * the same event the same key.
+ * A switch is a change like an operator's, in the same log, and its event is made from that log: if a run stopped
+ * between the two, the next one makes the event. A repeated run switches nothing twice, and gives the same event the
+ * same key.
  */
 
 import { resolvePrice } from '../catalog/prices.ts';
@@ -39,17 +39,17 @@ import { commitChange, type OperatorRequest } from './change.ts';
 import { savedModels } from './model-mappings.ts';
 import { change } from './operation.ts';
 
-/** In the event log. */
+/** The actor in the event log. */
 const ACTOR = 'autopilot';
 const SWITCH_ACTION = 'models.switch';
-/** A switch is told for so long, in case that nobody recorded what the run of that time returned. */
+/** For this many days a switch is reported again, in case the result of its run was not recorded. */
 const TOLD_DAYS = 7;
-/** Switches and refusals that are told. */
+/** The most switches and refusals that are reported. */
 const TOLD_MAX = 200;
-/** Switches of one run; the next one makes the others. */
+/** The most switches of one run; the next run makes the others. */
 const SWITCHES_MAX = 20;
 
-/** An event with what identifies it: of several with the same key one is to be recorded. */
+/** An event with its identifying key: only one of several events with the same key is recorded. */
 export type AutopilotEvent = Omit<NewOrganizationEvent, 'type' | 'data'> & { key: string } & (
     | { type: 'model.switched'; data: SwitchedData }
     | { type: 'model.switch_refused'; data: SwitchRefusedData }
@@ -63,7 +63,7 @@ export interface AutopilotRun {
   defer: (work: Promise<unknown>) => void;
 }
 
-/** Makes the switches of an organization whose day has come, and returns what is to be told of them. */
+/** Makes the due switches of an organization, and returns the events to report. */
 export async function runAutopilot(run: AutopilotRun): Promise<AutopilotEvent[]> {
   const { env, organizationId, nowMs, defer } = run;
   const mappings = (await findOrganizationRow(env, organizationId))?.models;
@@ -73,13 +73,13 @@ export async function runAutopilot(run: AutopilotRun): Promise<AutopilotEvent[]>
   const due = entriesByMapping(mappings).flatMap(([mapping, entries]) =>
     entries.flatMap((entry) => (typeof entry === 'string' ? [] : (dueSwitch(view, mapping, entry) ?? []))),
   );
-  // As with the lookup, nothing is applied while the service is degraded.
+  // As in the lookup, nothing is applied while the service is degraded.
   const isCertain = inUse.problem === null && reviews.problem === null;
   const refused = isCertain && due.length > 0 ? await makeSwitches(run, view, due) : [];
   return [...(await switchesToTell(run)), ...(await refusalsToTell(run, refused))];
 }
 
-/** Returns what was refused. */
+/** Returns the refused switches. */
 async function makeSwitches(
   run: AutopilotRun,
   view: Omit<RadarView, 'horizonDays'>,
@@ -93,7 +93,7 @@ async function makeSwitches(
   for (const one of due) {
     if (switches === SWITCHES_MAX) break;
     const successor = successorOf(view, one);
-    // Of a model at several places the calls are summed once.
+    // The calls of a model that stands in several places are summed once.
     const pair = `${one.entry.model} ${successor.modelKey}`;
     const known = facts.get(pair) ?? (await factsOf(run.env, view, organization, one, successor));
     facts.set(pair, known);
@@ -162,7 +162,7 @@ async function commitSwitch(
   });
 }
 
-/** Puts the model back that the autopilot replaced, without its autopilot. */
+/** Restores the model that the autopilot replaced, without its autopilot. */
 export const switchModelBack = change(operations.switchModelBack, {
   action: 'models.switch_back',
   subject: ({ params }) => params.org,
@@ -203,7 +203,7 @@ async function findEntry(
 
 const isSame = (one: MappingEntry, other: MappingEntry) => JSON.stringify(one) === JSON.stringify(other);
 
-/** The switches of the last days. The event has the id that the log gave to the change. */
+/** The switches of the last days. The event has the log's id of the change. */
 async function switchesToTell({ env, organizationId, nowMs }: AutopilotRun): Promise<AutopilotEvent[]> {
   const fromId = eventIdsFrom(nowMs - TOLD_DAYS * DAY_MS);
   const rows = await findEvents(env, { organizationId, actions: [SWITCH_ACTION], fromId }, 'newest', TOLD_MAX);
@@ -213,7 +213,7 @@ async function switchesToTell({ env, organizationId, nowMs }: AutopilotRun): Pro
   });
 }
 
-/** Of the refusals those that were not told, by model and reasons. */
+/** The refusals that were not reported before, by model and reasons. */
 async function refusalsToTell(
   { env, organizationId, nowMs }: AutopilotRun,
   refused: readonly SwitchRefusedData[],
@@ -228,7 +228,7 @@ async function refusalsToTell(
   });
 }
 
-/** Without the figures, which change with the traffic. */
+/** The key leaves out the figures, which change with the traffic. */
 function keyOfRefusal({ mapping, model, reasons }: SwitchRefusedData): string {
   return ['switch_refused', mapping, model, ...reasons.map(({ code }) => code).sort()].join(' ');
 }

@@ -20,7 +20,7 @@ export const readOrganizationCall = read(operations.readOrganizationCall, (reque
   asTenant(request, (caller) => readCall(caller, request.params.callId)),
 );
 
-/** A call as D1 has it, with more of what it reported than an answer has; `null` if D1 does not have it. */
+/** A call as D1 has it, with more of its report than an answer has; `null` if D1 does not have it. */
 export function recordedCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
   return findOldCall(env, organizationId, callId);
 }

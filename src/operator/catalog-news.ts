@@ -1,8 +1,9 @@
 /**
- * What the price and deprecation lists of `CATALOG_NEWS_URLS` say and the catalog does not: operators are told of it once, by
- * an event, and the ends that lists name are kept for whoever asks for the model. Neither changes the catalog.
+ * The news in the price and deprecation lists of `CATALOG_NEWS_URLS` that the catalog lacks. Operators are told once,
+ * by an event; the shutdown dates that lists name are stored for requests for the model. Neither changes the catalog.
  *
- * The event log is the memory of what was told. A list that cannot be read changes nothing: what it said before stays.
+ * The event log remembers which news were reported. A list that cannot be read changes nothing: its earlier statements
+ * stay.
  */
 import { labelOf, readList } from '../catalog/lists.ts';
 import { type CatalogNews, catalogNews, countOf, type SourceFacts, untoldNews } from '../catalog/news.ts';
@@ -15,13 +16,13 @@ import { log } from '../platform/log.ts';
 import { downloadJson } from './download.ts';
 import { IMPORT_SUBJECT, importRequest, leaveEvent } from './import-events.ts';
 
-/** Lists of one run. */
+/** The most lists of one run. */
 const LISTS_MAX = 10;
-/** Items of one event; the next day tells more. */
+/** The most items of one event; the next day reports more. */
 const ITEMS_TOLD_MAX = 100;
-/** Ends that are kept of one list and provider. */
+/** The most shutdown dates that are kept of one list and provider. */
 const ENDS_KEPT_MAX = 500;
-/** The newest events, whose items are not told again. */
+/** The newest events, whose items are not reported again. */
 const TOLD_EVENTS_MAX = 100;
 
 interface NotRead {
@@ -29,14 +30,14 @@ interface NotRead {
   why: string;
 }
 
-/** What came of it. It throws only if the event log or the catalog's store cannot be read or written. */
+/** Returns the outcome. It throws only if the event log or the catalog's store cannot be read or written. */
 export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
   const { addresses, notRead } = addressesOf(env.CATALOG_NEWS_URLS);
   const named = new Set(addresses.map(({ href }) => href));
   const earlier = await readReportingLists(env);
   if (addresses.length + notRead.length + earlier.length === 0) return { ok: true, message: null };
   const lists: ReportingList[] = [];
-  // One at a time: each may take much of the memory of the isolate.
+  // One at a time: each list may take much of the isolate's memory.
   for (const address of addresses) {
     const list = await readFrom(address, nowMs);
     if ('why' in list) notRead.push(list);
@@ -60,7 +61,7 @@ export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<un
   return { ok: false, message: [...found, reason].join('; ') };
 }
 
-/** Separated by spaces or commas. */
+/** `named` separates addresses by spaces or commas. */
 function addressesOf(named = ''): { addresses: URL[]; notRead: NotRead[] } {
   const texts = [...new Set(named.split(/[\s,]+/).filter(Boolean))];
   const addresses: URL[] = [];
@@ -88,7 +89,7 @@ async function readFrom(address: URL, nowMs: number): Promise<ReportingList | No
   }
 }
 
-/** Tells what was not told before, and returns how many items that is. */
+/** Reports the new items, and returns their number. */
 async function tellNews(env: Env, news: CatalogNews, nowMs: number): Promise<number> {
   const earlier = await findEvents(
     env,
@@ -102,13 +103,13 @@ async function tellNews(env: Env, news: CatalogNews, nowMs: number): Promise<num
     ITEMS_TOLD_MAX,
   );
   if (countOf(untold) === 0) return 0;
-  // Two runs at the same time tell the same, once.
+  // Two runs at the same time report the same items, once.
   const key = await sha256Hex(JSON.stringify(untold));
   await leaveEvent(importRequest(env, 'hearNews', nowMs, key), 'catalog.news', untold);
   return countOf(untold);
 }
 
-/** What is kept of a list: the ends that are news, by the models of the catalog. */
+/** The stored part of a list: the shutdown dates that are news, by the catalog's models. */
 function endsOf({ address, facts }: ReportingList, { ends }: CatalogNews): ReportingList {
   const kept = facts.map(({ source, date, provider }): SourceFacts => {
     const own = ends.filter(

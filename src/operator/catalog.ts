@@ -1,8 +1,8 @@
 /**
  * The catalog, as operators read and publish it.
  *
- * A publication is validated as a whole; its prices are recorded in D1 before anybody can be charged by them; then the
- * immutable document and the pointer go to KV, and the event comes last. A publication that broke off is sent again.
+ * A publication is validated as a whole. Its prices are recorded in D1 before anybody can be charged by them; then the
+ * immutable document and the pointer go to KV, and the event comes last. If a publication stops halfway, send it again.
  */
 import { diffCatalogs } from '../catalog/diff.ts';
 import { statusOn } from '../catalog/lifecycle.ts';
@@ -18,9 +18,9 @@ import { operations } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
 import { change, read } from './operation.ts';
 
-/** Problems that one answer lists. */
+/** The most problems that one answer lists. */
 const PROBLEMS_SHOWN_MAX = 20;
-/** Releases of one day that get a version of their own. */
+/** The most releases of one day that get a version of their own. */
 const RELEASES_PER_DAY_MAX = 1_000;
 
 export const readCatalog = read(operations.readCatalog, async ({ env, defer }) =>
@@ -29,18 +29,18 @@ export const readCatalog = read(operations.readCatalog, async ({ env, defer }) =
 
 export interface RecordedPrice extends Pick<PriceSnapshotRow, 'snapshotId' | 'catalogVersion' | 'effectiveFrom'> {
   recordedAtMs: number;
-  /** When it came into force. */
+  /** The time at which it came into force. */
   beginMs: number;
   rates: CatalogRates;
 }
 
-/** The prices that a model of the catalog has had, in the order in which they came into force, for the console. */
+/** The prices of a model in the catalog so far, in the order in which they came into force, for the console. */
 export async function recordedPricesOf(env: Env, modelKey: string): Promise<RecordedPrice[]> {
   const rows = await listPriceSnapshots(env, modelKey);
   return rows.map((row) => ({ ...row, beginMs: beginOf(row), rates: row.rates as CatalogRates }));
 }
 
-/** Publishes also what the daily import has merged. */
+/** Also publishes the catalog that the daily import has merged. */
 export const publishCatalog = change(operations.publishCatalog, {
   action: 'catalog.publish',
   subject: (_, { version }) => version,
@@ -77,7 +77,7 @@ export const publishCatalog = change(operations.publishCatalog, {
 });
 
 /**
- * The version that the document asks for, else the next free one of the day; `null` where the requested one is taken.
+ * The version that the document asks for, otherwise the next free one of the day; `null` if the requested one is taken.
  */
 async function freeVersion(env: Env, requested: string | undefined, nowMs: number): Promise<string | null> {
   if (requested !== undefined) return (await isVersionTaken(env, requested)) ? null : requested;

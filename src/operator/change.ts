@@ -1,6 +1,6 @@
 /**
- * An operator's change: its effect, its event and its idempotency record commit in one D1 transaction. A change of
- * something that isolates cache is acknowledged only when none of them uses the old value any more.
+ * An operator's change: its effect, its event and its idempotency record commit in one D1 transaction. A change of a
+ * value that isolates cache is acknowledged only when none of them uses the old value any more.
  */
 
 import type { Statement } from '../config/database.ts';
@@ -15,7 +15,7 @@ import { decryptText, encryptText } from '../platform/cipher.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { HOUR_MS } from '../platform/time.ts';
 
-/** Who makes the change, and how the request is identified. */
+/** The operator who makes the change, and the identity of the request. */
 export interface OperatorRequest {
   env: Env;
   /** For the event log. */
@@ -23,7 +23,7 @@ export interface OperatorRequest {
   correlationId: string;
   /** The `Idempotency-Key` of a POST. */
   idempotencyKey: string | null;
-  /** What the key is bound to: the operation, and its whole input. */
+  /** The key is bound to the operation and its whole input. */
   operationId: string;
   input: unknown;
 }
@@ -44,12 +44,12 @@ export interface Change<Data, Code extends string = string> {
 /** Answers of POSTs are replayed for this long. */
 const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 const ANSWER_PURPOSE = 'operator answers';
-/** Attempts to commit a change while concurrent ones come first. */
+/** The most attempts to commit a change while concurrent changes come first. */
 const ATTEMPTS_MAX = 5;
 
 /**
- * Commits the change that `decide` returns. Where it returns an answer instead (a refusal, or the state that is already
- * as requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
+ * Commits the change that `decide` returns. If it returns an answer instead (a refusal, or the state that is already as
+ * requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
  */
 export async function commitChange<Data, Code extends string = string>(
   request: OperatorRequest,
@@ -66,7 +66,7 @@ export async function commitChange<Data, Code extends string = string>(
   }
 }
 
-/** Commits the change; `null` where a concurrent one came first, and `mayDecideAgain` allows another attempt. */
+/** Commits the change; `null` if a concurrent one came first and `mayDecideAgain` allows another attempt. */
 async function commit<Data, Code extends string>(
   request: OperatorRequest,
   decision: Change<Data, Code>,
@@ -81,10 +81,10 @@ async function commit<Data, Code extends string>(
   try {
     await commitStatements(request.env, decision.statements, event, stored);
   } catch (error) {
-    // A concurrent request with the same key was committed first, and its answer is stored now.
+    // A concurrent request with the same key was committed first, and its answer is now stored.
     const winner = await storedAnswer<Data, Code>(request);
     if (winner) return winner;
-    // Another request has created the row that this one was to create: decide again on what is there now.
+    // Another request has created the row that this one was to create: decide again on the present state.
     if (mayDecideAgain && isTaken(error)) return null;
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * Prompt compression of an organization, as the operator sets and reads it: what the organization's own key does, with an
- * event for each change.
+ * Prompt compression of an organization, set and read by the operator: the same as the organization's own key can do,
+ * with an event for each change.
  */
 import { operations } from '../contract/operations.ts';
 import { readJob, readProfile, readSummary, replaceProfile, startJob } from '../metering/compression.ts';

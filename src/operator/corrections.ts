@@ -1,6 +1,6 @@
 /**
- * An operator takes back or replaces what an organization recorded by mistake. The objects' commands take effect once, so a change is
- * made there first and then logged.
+ * An operator takes back or replaces wrong records of an organization. The objects' commands take effect once, so a
+ * change is made there first and then logged.
  */
 import type { Answer, Refused } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
@@ -18,7 +18,7 @@ export const operatorAmendCall = change(operations.operatorAmendCall, {
   action: 'call.amend',
   subject: atCustomer,
   decide: async ({ params: { callId }, body, actor, ...request }) =>
-    // The operator's own record of keys replays answers; the object knows the amendment by its content.
+    // The operator's own record of keys replays answers; the object recognizes the amendment by its content.
     corrected(await asTenant(request, (caller) => amendCall({ ...caller, by: actor }, callId, body, null))),
 });
 
@@ -34,7 +34,7 @@ function atCustomer(_request: unknown, { customerId }: { customerId: string }): 
   return customerId;
 }
 
-/** A correction that was made before is not logged again. */
+/** A correction that was already made is not logged again. */
 export function corrected<Data>(answer: Answer<Data>): Decision<Data> | Unchanged<Data> | Refused {
   if (!answer.ok) return answer;
   const { data, replayed } = answer;

@@ -1,5 +1,5 @@
 /**
- * What an operator reads of customers and changes: list, inspect, cancel, grant credit and take it back, erase.
+ * Customers for operators: list, inspect, cancel, grant and revoke credit, erase.
  *
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
@@ -54,12 +54,12 @@ export const readCustomer = read(
   },
 );
 
-/** What the object needs to know of the organization to tell what a customer may use. */
+/** The facts of the organization that the object needs to compute a customer's allowance. */
 function readingOf({ organizationId, models }: Organization) {
   return { organizationId, ...(models && { models: tierModels(models) }) };
 }
 
-/** What waits in the customer's object, and at the projectors. */
+/** The changes that wait in the customer's object, and at the projectors. */
 function withProjectors(
   object: InspectedCustomer['outbox'],
   { waiting, setAside, failures, lastError }: ProjectorState,
@@ -133,7 +133,7 @@ export const grantCredit = change(operations.grantCredit, {
   },
 });
 
-/** Takes back what is left of a credit. A second revocation gets the answer of the first, and is not logged again. */
+/** Revokes the remaining credit. A second revocation gets the answer of the first, and is not logged again. */
 export const revokeCredit = change(operations.revokeCredit, {
   action: 'credit.revoke',
   subject,
@@ -151,7 +151,10 @@ export const revokeCredit = change(operations.revokeCredit, {
   },
 });
 
-/** Erases what others than the customer's objects have. A new customer of the same id has nothing there until that is done. */
+/**
+ * Erases the customer's data outside of its objects. Until that is done, a new customer with the same id has no data
+ * there.
+ */
 async function eraseHistory(
   env: Env,
   customer: CustomerKey,
@@ -164,7 +167,7 @@ async function eraseHistory(
     const waiting = await watchOf(env, customer.organizationId).erase(customer.customerId);
     if (env.ARCHIVE) await markArchiveErased(env, customer, nowMs);
     const rows = await eraseProjection(env, customer);
-    // What is no longer in D1 is read by none of them any more.
+    // Webhooks no longer read rows that D1 has erased.
     await eraseFromWebhooks(env, customer);
     return { ...rows, events: rows.events + waiting };
   } finally {
@@ -173,8 +176,9 @@ async function eraseHistory(
 }
 
 /**
- * Erases a customer: the object, its call ids, its rows in D1, and, in the next runs of the archive, there. Each part may be repeated, so an erasure that broke off
- * is finished by sending it again. The event log records the erasure.
+ * Erases a customer: the object, its call ids, its rows in D1, and, in the archive's next runs, its archived rows. Each
+ * part may be repeated, so an erasure that broke off is finished by sending it again. The event log records the
+ * erasure.
  */
 export const eraseCustomer = change(operations.eraseCustomer, {
   action: 'customer.erase',

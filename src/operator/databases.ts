@@ -1,5 +1,5 @@
 /**
- * The databases that have the organizations' history: how full each is, and when it will be full.
+ * The databases with the organizations' history: how full each of them is, and when it will be full.
  */
 import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';

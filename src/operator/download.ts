@@ -1,12 +1,13 @@
 /**
- * A JSON file by its address, bounded in bytes, values and time: a larger one would take the memory of the isolate.
+ * Downloads a JSON file by its address, bounded in bytes, values and time: a larger one would take the isolate's
+ * memory.
  */
 import { readBounded } from '../platform/bytes.ts';
 import { parseJson } from '../platform/json.ts';
 
-/** For the answer and its body, each. */
+/** The timeout of the answer, and again of its body. */
 const DOWNLOAD_TIMEOUT_MS = 30_000;
-/** Both are several times what the largest price list has. */
+/** Both are several times the size of the largest price list. */
 const DOWNLOAD_BYTES_MAX = 10 * 1024 * 1024;
 const BOUNDS = { valuesMax: 500_000, levelsMax: 100 };
 
@@ -18,7 +19,7 @@ const BROKEN = {
   levels: `it nests deeper than ${BOUNDS.levelsMax} levels`,
 } as const;
 
-/** `why` is about the file, without its address. */
+/** `why` describes the problem of the file, without its address. */
 export async function downloadJson(address: string | URL): Promise<Downloaded> {
   try {
     const response = await fetch(address, {

@@ -23,7 +23,7 @@ function selectionOf({ from, to, kind, action, ...rest }: EventLogFilter, after:
   return { ...rest, actions: actionsFor(kind, action), fromId: firstId(from), beforeId };
 }
 
-/** An action of another kind is none. */
+/** An action of another kind matches nothing. */
 function actionsFor(kind: EventLogFilter['kind'], action: OperatorAction | undefined): OperatorAction[] | undefined {
   if (kind === undefined) return action === undefined ? undefined : [action];
   return actionsOf(kind).filter((one) => action === undefined || one === action);

@@ -1,9 +1,9 @@
 /**
- * The text of an export as the client reads it: nothing is read ahead of the client.
+ * The text of an export, read only as fast as the client reads it.
  */
 import { log } from '../platform/log.ts';
 
-/** The first part is read before the answer begins, so that the status can still say that a database is away. */
+/** The first part is read before the answer begins, so that the status can still report an unavailable database. */
 export async function exportStream(
   text: AsyncGenerator<string, void>,
   organizationId: string,
@@ -17,7 +17,7 @@ export async function exportStream(
           next ??
           (await text.next().catch((error: unknown) => {
             log('error', 'export_broke_off', { organizationId }, error);
-            // The runtime logs the error of a stream as it is.
+            // The runtime logs the error of a stream unchanged.
             throw new Error('the export broke off');
           }));
         next = null;

@@ -1,5 +1,6 @@
 /**
- * The export of an organization's history: from D1 and the archive alike, a day at a time, as the client reads it.
+ * The export of an organization's history: from D1 and the archive alike, one day at a time, as fast as the client
+ * reads it.
  */
 
 import type { ExportHistoryQuery } from '../contract/archive.ts';
@@ -35,7 +36,7 @@ async function* jsonText(
     for await (const rows of dayRows(env, { organizationId, dayMs })) yield rows.map(lineOf).join('');
 }
 
-/** A call counts when it ended, and stands under the day on which it began. */
+/** A call counts at its end, and is listed under the day on which it began. */
 async function* focusText(env: Env, payer: Payer, period: Period): AsyncGenerator<string, void> {
   yield FOCUS_HEADER;
   const { organizationId } = payer;

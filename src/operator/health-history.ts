@@ -1,6 +1,6 @@
 /**
- * How the service ran in the last 24 hours: calls and denials from the reports, requests, deliveries and the cron from what
- * the projectors keep.
+ * The service's figures of the last 24 hours: calls and denials from the reports; requests, deliveries and the cron
+ * from the projectors' figures.
  */
 
 import { databaseNames } from '../config/database.ts';
@@ -13,7 +13,7 @@ import { HOUR_MS } from '../platform/time.ts';
 import { read } from './operation.ts';
 import { serviceFigures } from './service-figures.ts';
 
-/** Whole hours; the one that runs comes after them. */
+/** Full hours; the current hour follows them. */
 const HOURS = 24;
 
 export const readHealthHistory = read(operations.readHealthHistory, async ({ env }) => {

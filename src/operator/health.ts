@@ -1,6 +1,6 @@
 /**
- * Health: whether every binding answers, which catalog is in use and what is wrong with it, which changes wait for D1
- * or were refused by it, how far the archive is behind, and which organizations take most of D1.
+ * Health: whether every binding answers, which catalog is in use and its problems, which changes wait for D1 or were
+ * refused by it, how far the archive is behind, and which organizations take most of D1.
  */
 
 import { currentCatalog } from '../config/catalog.ts';
@@ -21,13 +21,13 @@ import { SERVICE_VERSION } from '../platform/version.ts';
 import { presentSizes } from './databases.ts';
 import { read } from './operation.ts';
 
-/** A binding that needs longer counts as not answering. */
+/** A slower binding counts as not answering. */
 const CHECK_TIMEOUT_MS = 3_000;
 
-/** A day that is closed for longer than this and not in the archive is late. */
+/** A day is late if it closed longer ago than this and is not in the archive. */
 const LATE_MS = 2 * DAY_MS;
 
-/** Where the projectors do not answer, which the checks say. */
+/** The state of projectors that do not answer; the checks report it. */
 const UNKNOWN: Pick<ProjectorState, 'waiting' | 'setAside'> = {
   waiting: { changes: 0, lateChanges: 0, lateCustomers: 0, oldestMs: null },
   setAside: { rows: 0, oldestMs: null },
@@ -37,7 +37,7 @@ type Check = Health['checks'][number];
 
 export const readHealth = read(operations.readHealth, ({ env, defer }) => checkHealth(env, defer));
 
-/** For those that show more than the health of the service. */
+/** For pages that show more than the health of the service. */
 export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Health> {
   const nowMs = Date.now();
   const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size, bucket, behind] =
@@ -83,7 +83,7 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
   return { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...found };
 }
 
-/** What makes the service degraded, a sentence each. */
+/** The reasons why the service is degraded, one sentence each. */
 function problemsOf({
   checks,
   catalog,

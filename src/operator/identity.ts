@@ -1,5 +1,6 @@
 /**
- * Which operator asks: whoever has the operator token, or whom Cloudflare Access let in; and whether the role is enough.
+ * Identifies the operator of a request, by the operator token or by Cloudflare Access; and decides whether the role is
+ * enough.
  */
 
 import { findOperator } from '../config/operators.ts';
@@ -10,16 +11,16 @@ import { accessApplication, verifyAccessToken } from '../platform/access-token.t
 import { unreadable } from '../platform/unavailable.ts';
 
 export interface Operator {
-  /** For the event log. */
+  /** The name in the event log. */
   name: string;
-  /** `null`: Access let the person in, and no admin has given a role. */
+  /** `null`: Access let the person in, but no admin has given a role. */
   role: OperatorRole | null;
 }
 
-/** Whoever has the operator token. */
+/** The holder of the operator token. */
 export const TOKEN_OPERATOR: Operator = { name: 'operator', role: 'admin' };
 
-/** The operator of a token of Access; `null` where Access is not configured, or the token does not count. */
+/** The operator of a token of Access; `null` if Access is not configured, or the token is not valid. */
 export async function namedOperator(env: Env, token: string | undefined, nowMs: number): Promise<Operator | null> {
   const application = accessApplication(env.ACCESS_TEAM_DOMAIN, env.ACCESS_AUD);
   if (!application || token === undefined) return null;
@@ -41,8 +42,8 @@ export function requireRole({ name, role }: Operator, requiredRole: OperatorRole
 }
 
 /**
- * What an operator's idempotency keys of an operation are bound to: each named operator has keys of their own, so that
- * nobody is given an answer of another's, such as a new API key.
+ * The key space of an operator's idempotency keys for an operation: each named operator has keys of their own, so that
+ * nobody gets an answer of another operator, such as a new API key.
  */
 export function keySpaceOf(operationId: string, { name }: Operator): string {
   return name === TOKEN_OPERATOR.name ? operationId : `${operationId} ${name}`;

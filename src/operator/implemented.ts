@@ -1,6 +1,6 @@
 /**
- * Every operation of the operator that is done by a use case. HTTP mounts all of them; an operation of the contract that is
- * missing here, or not among those with a route of their own, does not compile.
+ * Every operation of the operator that a use case implements. HTTP mounts all of them. An operation of the contract
+ * that is missing here, and is not among those with a route of their own, does not compile.
  */
 import type { OperationId, operations } from '../contract/operations.ts';
 import { listArchive, verifyArchive } from './archive.ts';
@@ -76,7 +76,10 @@ type OfOperator = {
   [Id in OperationId]: Operations[Id]['security']['kind'] extends 'operator' ? Id : never;
 }[OperationId];
 
-/** Their answers are no envelope of JSON, or known to the request alone: `http/routes/operator.ts` mounts each. */
+/**
+ * The answers of these operations are not JSON envelopes, or only the request knows them: `http/routes/operator.ts`
+ * mounts each.
+ */
 export type WithOwnRoute = 'exportSamples' | 'exportHistory' | 'readIdentity';
 
 export const implemented: { [Id in Exclude<OfOperator, WithOwnRoute>]: UseCase<Operations[Id]> } = {

@@ -1,5 +1,5 @@
 /**
- * What the daily import leaves in the event log, under a name of its own.
+ * The daily import's events in the event log, under a name of its own.
  */
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { Env } from '../env.ts';
@@ -10,7 +10,7 @@ const ACTOR = 'upstream import';
 /** The subject of its events. */
 export const IMPORT_SUBJECT = 'catalog';
 
-/** An event with an idempotency key is left once, however often it is asked for at the same time. */
+/** An event with an idempotency key is recorded once, even if it is requested several times at once. */
 export function importRequest(
   env: Env,
   operationId: string,
@@ -21,7 +21,7 @@ export function importRequest(
   return { env, actor: ACTOR, correlationId, idempotencyKey, operationId, input: null };
 }
 
-/** The import as it asks for an operation. */
+/** The import in the role of a requester of operations. */
 export function requesterOf(request: OperatorRequest, defer: Requester['defer']): Requester {
   return { ...request, defer, by: 'operator', origin: '', keySpace: request.operationId };
 }

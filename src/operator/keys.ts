@@ -1,6 +1,6 @@
 /**
- * API keys: shown once when they are created, edited without rotation, rotated with an overlap, revoked for good. They
- * may be limited to models and features. Only their SHA-256 is stored.
+ * API keys: shown once at their creation, edited without rotation, rotated with an overlap, revoked for good. They may
+ * be limited to models and features. Only their SHA-256 is stored.
  */
 
 import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../config/keys.ts';
@@ -38,7 +38,7 @@ export const createKey = change(operations.createKey, {
   },
 });
 
-/** A new key like an earlier one, which works until the overlap is over, or until its own earlier end. */
+/** A new key like an earlier one. The earlier key works until the overlap is over, or until its own earlier end. */
 export const rotateKey = change(operations.rotateKey, {
   action: 'key.rotate',
   subject: ({ params }) => params.keyId,
@@ -163,7 +163,7 @@ function brokenScopeRule(prefix: KeyPrefix, scopes: readonly Scope[]): string | 
   return scopes.includes(EMBED_SCOPE) ? `only a dedicated ek- key may have ${EMBED_SCOPE}` : null;
 }
 
-/** A key that only opens the widget spends nothing: a limit would seem to restrict what the widget shows. */
+/** A key that only opens the widget spends nothing: a limit on it would seem to restrict the widget's content. */
 function uselessLimit(prefix: KeyPrefix, { models, features }: Partial<Pick<KeyRow, 'models' | 'features'>>) {
   const path = models ? 'models' : features ? 'features' : null;
   return prefix === 'ek-' && path !== null
@@ -173,7 +173,7 @@ function uselessLimit(prefix: KeyPrefix, { models, features }: Partial<Pick<KeyR
 
 const badScopes = (message: string) => badRequest({ path: 'scopes', message });
 
-/** A key that is to end at once is revoked, which is acknowledged when it works nowhere any more. */
+/** A key that is to end at once is revoked instead: that is acknowledged only when the key works nowhere any more. */
 const isPast = () => badRequest({ path: 'expiresAt', message: 'must be in the future; revoke the key to end it now' });
 
 function presentCreated(

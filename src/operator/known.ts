@@ -1,5 +1,5 @@
 /**
- * What each page of the console knows: the models of the catalog, and the first organizations.
+ * The data that every console page has: the models of the catalog, and the first organizations.
  */
 import type { Catalog } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
@@ -11,7 +11,7 @@ import type { Requester } from './operation.ts';
 
 export type OrganizationName = Pick<Organization, 'organizationId' | 'name'>;
 
-/** The first organizations, by name, and whether there are more. */
+/** The first organizations, by name, and whether more exist. */
 export interface KnownOrganizations {
   items: readonly OrganizationName[];
   hasMore: boolean;
@@ -28,7 +28,7 @@ export async function readKnown(
   return { catalog, organizations };
 }
 
-/** A page is shown without them if they cannot be read: the page of the service's health above all. */
+/** If they cannot be read, a page is shown without them: above all the page of the service's health. */
 async function firstOrganizations(env: Env, max: number): Promise<KnownOrganizations> {
   try {
     const names = await findOrganizationNames(env, max);

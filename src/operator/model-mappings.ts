@@ -43,7 +43,7 @@ async function replaceModels(request: OfOrganization, models: ModelMappings | nu
   };
 }
 
-/** The mappings with warnings of models that nobody knows, and of those that end. */
+/** The mappings with warnings about unknown models and about models that end. */
 export async function savedModels(
   { env, organization, defer }: OfOrganization,
   mappings: ModelMappings,
@@ -57,7 +57,7 @@ export async function savedModels(
   return { ...mappings, ...warned(catalog, mappedModels(mappings), nowMs, priced) } as SavedModels;
 }
 
-/** Without names that have no list. */
+/** Leaves out names without a list. */
 function mappingsOf({ aliases = {}, ...tiers }: SetModelsRequest): ModelMappings {
   return { ...tiers, ...(Object.keys(aliases).length > 0 && { aliases }) };
 }

@@ -1,5 +1,5 @@
 /**
- * The names of an organization's things, by their ids.
+ * The names of an organization's objects, by their ids.
  */
 
 import { findKeyNames } from '../config/keys.ts';
@@ -14,7 +14,7 @@ import { findCustomerNames } from '../history/customers.ts';
 export const NAMED = ['customer', 'key', 'plan', 'webhook'] as const;
 type Named = (typeof NAMED)[number];
 
-/** Things that do not exist have no name. */
+/** Objects that do not exist have no name. */
 export async function findNames(
   env: Env,
   organizationId: OrganizationId,

@@ -1,7 +1,8 @@
 /**
- * An operation of the operator as one value: its entry in the contract, and what it does. The entry gives the types of its
- * input and its answer, its result code and its role. HTTP mounts each of these values, and the console sends its forms
- * through them, so both take the same input, need the same role, replay the same answers and log the same events.
+ * An operation of the operator as one value: its entry in the contract, and its implementation. The entry gives the
+ * types of its input and its answer, its result code and its role. HTTP mounts each of these values, and the console
+ * sends its forms through them, so both take the same input, need the same role, replay the same answers and log the
+ * same events.
  */
 
 import { loadOrganization } from '../config/credentials.ts';
@@ -17,7 +18,7 @@ import type { PageRequest } from '../platform/page.ts';
 import { commitChange } from './change.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 
-/** Who asks, and how the request is identified. */
+/** The operator who asks, and the identity of the request. */
 export interface Requester {
   env: Env;
   /** Keeps work alive after the answer. */
@@ -31,17 +32,19 @@ export interface Requester {
   correlationId: string;
   /** The idempotency key of a POST. */
   idempotencyKey: string | null;
-  /** What the key is bound to: the operation, and whose keys they are. */
+  /** The key is bound to the operation and to the operator. */
   keySpace: string;
 }
 
 type OfOrganization = { params: { shape: { org: unknown } } };
 
-/** What a use case gets: who asks, the validated input, and the organization that the path names, which exists. */
+/**
+ * The input of a use case: the requester, the validated input, and the organization that the path names, which exists.
+ */
 export type Request<O extends Operation> = Requester &
   InputOf<O> & { organization: O extends OfOrganization ? Organization : null };
 
-/** What a list gets besides: the page that is asked for; `null` if all items are to be in one answer, as CSV has them. */
+/** The additional input of a list: the requested page; `null` if all items are to be in one answer, as in CSV. */
 export type ListRequest<O extends Operation> = Request<O> & { page: PageRequest };
 export type CsvRequest<O extends Operation> = Request<O> & { page: PageRequest | null };
 
@@ -50,7 +53,7 @@ type Outcome<O extends Operation> = DataOf<O> | Refused | AnswerOf<O>;
 
 export interface UseCase<O extends Operation> {
   operation: O;
-  /** Of a change: what the event log calls it. */
+  /** The name of a change in the event log. */
   action?: OperatorAction;
   /** Whether `page` has to be in the input. */
   isList: boolean;
@@ -59,7 +62,7 @@ export interface UseCase<O extends Operation> {
   csv?(data: DataOf<O>): string;
 }
 
-/** Any use case, for those that mount or send whatever there is. */
+/** Any use case, for code that mounts or sends all of them. */
 export interface AnyUseCase {
   operation: Operation;
   isList: boolean;
@@ -116,14 +119,14 @@ async function answerOf<O extends Operation>(
   return isAnswer(outcome) ? outcome : accept(operation.code as O['code'], outcome, Date.now());
 }
 
-/** A change is decided at a time, and may be decided again if another one was committed first. */
+/** A change is decided at a certain time, and may be decided again if another one was committed first. */
 export type ChangeRequest<O extends Operation> = Request<O> & {
   nowMs: number;
-  /** The idempotency key for what objects do: the request's own, or else one for all its decisions. */
+  /** The idempotency key for effects in objects: the request's own, or one for all decisions of this request. */
   onceKey: string;
 };
 
-/** What a change does, and what the event log says of it. */
+/** The effect of a change, and its entry in the event log. */
 export interface Decision<Data> {
   before: unknown;
   after: unknown;
@@ -136,7 +139,7 @@ export interface Decision<Data> {
   data: Data;
 }
 
-/** Nothing is left to change, so nothing is stored or logged. `replayed`: an earlier request has made the change. */
+/** No change is left to make, so nothing is stored or logged. `replayed`: an earlier request has made the change. */
 export interface Unchanged<Data> {
   unchanged: Data;
   replayed?: boolean;
@@ -146,7 +149,7 @@ export type Decided<O extends Operation> = Decision<DataOf<O>> | Unchanged<DataO
 
 interface ChangeDefinition<O extends Operation> {
   action: OperatorAction;
-  /** The id of what is changed, for the event log. */
+  /** The id of the changed object, for the event log. */
   subject: (request: Request<O>, data: DataOf<O>) => string;
   decide: (request: ChangeRequest<O>) => Promise<Decided<O>> | Decided<O>;
   /** Runs after the change is committed, and again if its answer is replayed. */
@@ -198,7 +201,7 @@ function isAnswer<O extends Operation>(outcome: Outcome<O>): outcome is Refused 
   );
 }
 
-/** Runs a use case of the metering interface for the organization of the path: what its own key would do. */
+/** Runs a use case of the metering interface for the organization of the path, with the rights of its own key. */
 export async function asTenant<Result>(
   { env, defer, organization: { organizationId } }: Pick<Requester, 'env' | 'defer'> & { organization: Organization },
   run: (caller: Caller) => Promise<Result>,

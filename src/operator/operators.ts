@@ -1,5 +1,5 @@
 /**
- * Named operators: their roles, given and taken back by admins.
+ * Named operators: their roles, which admins give and revoke.
  */
 
 import {

@@ -1,6 +1,6 @@
 /**
- * What an organization has done on the way to its first priced call, step by step, each with what it is for. What a whole
- * deployment still lacks is in `setup.ts`.
+ * The steps of an organization up to its first priced call: which are done, and the purpose of each. `setup.ts` lists
+ * the missing parts of a whole deployment.
  */
 
 import { operations } from '../contract/operations.ts';

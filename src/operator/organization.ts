@@ -1,5 +1,5 @@
 /**
- * An organization as the API shows it.
+ * An organization in the API's form.
  */
 
 import { retentionOf } from '../config/kept-part.ts';

@@ -11,7 +11,7 @@ import { projectorsOf } from '../objects/projectors.ts';
 import { cursorOf } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
-/** A place in the list: a projector, and the last of its changes that was listed. */
+/** A position in the list: a projector, and the last of its changes that was listed. */
 interface Place {
   projector: number;
   place: number;
@@ -26,7 +26,7 @@ export const listOutbox = list(operations.listOutbox, async ({ env, params: { or
   for (const [projector, address] of projectorsOf(env, database).entries()) {
     if (projector < from.projector) continue;
     const afterPlace = projector === from.projector ? from.place : 0;
-    // One more than is shown tells whether there are more.
+    // One more than is shown, to know whether more exist.
     const rowsMax = limit - items.length + 1;
     const changes = await ask(address, (object) => object.listSetAside(org, afterPlace, rowsMax));
     for (const { place, customerId, kind, id, atMs, reason } of changes) {
@@ -39,7 +39,8 @@ export const listOutbox = list(operations.listOutbox, async ({ env, params: { or
 });
 
 /**
- * Sends all changes of the organization's customers again that D1 refused. What is refused again is set aside again.
+ * Sends all changes of the organization's customers that D1 refused again. A change that is refused again is set aside
+ * again.
  */
 export const resendOutbox = change(operations.resendOutbox, {
   action: 'outbox.resend',

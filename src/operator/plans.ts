@@ -39,7 +39,7 @@ export const putPlan = change(operations.putPlan, {
   action: 'plan.put',
   subject: ({ params }) => params.planId,
   decide: async ({ env, params: { org, planId }, body: { priceUsd, ...rest }, nowMs }) => {
-    // A price of null is no price, and no other content than without one.
+    // A price of null is no price, and the same content as a plan without one.
     const plan: Plan = priceUsd == null ? rest : { ...rest, priceUsd };
     const [newest] = await findPlanVersions(env, org, [planId], 1);
     if (newest && canonicalJson(newest.content) === canonicalJson(plan))
@@ -109,8 +109,9 @@ export const restorePlan = change(operations.restorePlan, {
 });
 
 /**
- * Archives a plan, or takes it back. Subscriptions, scheduled changes and migrations to a newer version go on. Isolates
- * keep only the default plan in memory, which cannot be archived. A plan that is as requested is answered as it is.
+ * Archives a plan, or restores it. Subscriptions, scheduled changes and migrations to a newer version go on. Isolates
+ * keep only the default plan in memory, which cannot be archived. A plan that already is as requested is answered
+ * unchanged.
  */
 async function setArchived(
   { env, organization, params: { org, planId }, nowMs }: ChangeRequest<Archiving>,
@@ -139,7 +140,7 @@ const JOB_ID_LENGTH = 32;
 
 /**
  * Starts a job that moves every subscription of the plan to its newest version. The job's id comes from the idempotency
- * key, so that a repeated request finds its job again.
+ * key, so that a repeated request finds the same job.
  */
 export const migratePlan = change(operations.migratePlan, {
   action: 'plan.migrate',
@@ -158,7 +159,7 @@ export const migratePlan = change(operations.migratePlan, {
   },
 });
 
-/** How many customers a migration to the plan's newest version would look at now. */
+/** The number of customers that a migration to the plan's newest version would look at now. */
 export function countMigration(
   env: Env,
   organizationId: OrganizationId,

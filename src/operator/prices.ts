@@ -1,6 +1,6 @@
 /**
- * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. A model has one own
- * price for each time from which one is in force, whatever spelling of the model set it.
+ * An organization's own prices: each is recorded as a snapshot of its own and wins over the catalog. For each time, at
+ * most one own price of a model comes into force, whatever spelling of the model set it.
  */
 
 import type { z } from 'zod';
@@ -55,12 +55,12 @@ export const setPrice = change(operations.setPrice, {
   },
 });
 
-/** The model of a snapshot, which has one spelling; the answer has the one that was asked for. */
+/** The model of a snapshot, in its one spelling; the answer has the requested spelling. */
 function keyIn(snapshotId: string): string {
   return snapshotId.slice('organization/'.length, snapshotId.lastIndexOf('@'));
 }
 
-/** All own prices of an organization, and when each was set, for the console. */
+/** All own prices of an organization, and the time at which each was set, for the console. */
 export async function ownPricesOf(env: Env, organizationId: OrganizationId): Promise<DatedPrice[]> {
   const rows = await listOwnPrices(env, organizationId);
   return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
@@ -79,7 +79,7 @@ export const readPrices = list(operations.readPrices, async ({ env, params: { or
   return prices.length === 0 ? noPrice() : pageAfter(prices, page);
 });
 
-/** An organization has so few prices that all of them are read for each page. */
+/** An organization has so few prices that each page reads all of them. */
 function pageAfter(prices: OwnPriceRow[], { limit, after }: PageRequest): Page<Price> {
   const idOf = ({ modelKey, effectiveFrom }: Price) => `${modelKey} ${effectiveFrom}`;
   const all = prices.map(present);

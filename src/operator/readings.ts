@@ -1,5 +1,6 @@
 /**
- * What is recorded of an organization, as its own key reads it, and what its usage earned, which the operator alone reads.
+ * The records of an organization, in the form that its own key reads; and the earnings of its usage, which only the
+ * operator reads.
  */
 import { operations } from '../contract/operations.ts';
 import { eventsCsv, readEvents } from '../events/read-events.ts';

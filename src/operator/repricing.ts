@@ -1,6 +1,6 @@
 /**
- * Repricing: a job that gives calls without a price the one that was in force when they ended. The job's id comes from the
- * idempotency key, so that a repeated request finds its job again.
+ * Repricing: a job that gives each call without a price the price that was in force when the call ended. The job's id
+ * comes from the idempotency key, so that a repeated request finds the same job.
  */
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';

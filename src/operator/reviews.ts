@@ -1,5 +1,5 @@
 /**
- * Replacements that operators review: read, set and taken back.
+ * Replacements that operators review: read, set and remove.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
@@ -53,7 +53,7 @@ export const putReview = change(operations.putReview, {
       before: before && present(before),
       after: present(review),
       statements: [saveReview(env, review)],
-      // Also a new one: isolates have answers without it.
+      // Also true for a new one: isolates have cached answers without it.
       replaces: true,
       data: present(review),
     };
@@ -77,7 +77,7 @@ export const deleteReview = change(operations.deleteReview, {
   },
 });
 
-/** Why the model cannot be replaced by the other one; `null` where it can. */
+/** Why the other model cannot replace the model; `null` if it can. */
 function obstacleTo(model: CatalogModel, replacement: CatalogModel | undefined, nowMs: number): string | null {
   if (!replacement) return 'is not in the catalog';
   if (replacement === model) return 'must not be the model itself';
@@ -85,7 +85,7 @@ function obstacleTo(model: CatalogModel, replacement: CatalogModel | undefined, 
   return retired ? `must not be retired; ${modelKeyOf(replacement)} is` : null;
 }
 
-/** The key of a review: the catalog's own, or as it was asked for where the catalog does not have the model any more. */
+/** The key of a review: the catalog's own, or the requested one if the catalog no longer has the model. */
 function storedKey(catalog: Catalog, requested: string, nowMs: number): string {
   const match = matchModel(catalog, requested, nowMs);
   return match ? modelKeyOf(match.model) : requested;

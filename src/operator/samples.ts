@@ -20,7 +20,7 @@ import { exportStream } from './export-stream.ts';
 import { change, list, read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
 
-/** Samples whose rows an export holds at a time. */
+/** The rows of samples that an export holds at a time. */
 const EXPORT_ROWS = 100;
 
 const noSample = () => refuse('NOT_FOUND', 'no such sample');
@@ -35,7 +35,7 @@ export const listSamples = list(operations.listSamples, async ({ env, params, qu
   return { ...page, items: page.items.map(present) };
 });
 
-/** The place in the list that a cursor stands for; no sample's id has a space. */
+/** The position that a cursor stands for; no sample's id contains a space. */
 function placeOf(cursor: string): SamplePlace | null {
   const [, at, sampleId] = /^(\d{1,15}) (\S+)$/.exec(cursor) ?? [];
   return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
@@ -46,7 +46,10 @@ export const readSample = read(operations.readSample, async ({ env, params: { or
   return row ? { ...present(row), ...(JSON.parse(row.payload) as Sample) } : noSample();
 });
 
-/** One line of JSON per sample. Rows and payloads are read as the client reads the answer, a bounded part at a time. */
+/**
+ * One line of JSON per sample. Rows and payloads are read as fast as the client reads the answer, a bounded part at a
+ * time.
+ */
 export async function exportSamples(
   env: Env,
   organizationId: OrganizationId,
@@ -74,7 +77,7 @@ async function* exportLines(
     });
     for (let from = 0; from < rows.length; ) {
       const { read, samples: some } = await readPayloads(env, organizationId, rows.slice(from));
-      // The payload is an object that has `input` at least; it need not be read to be passed on.
+      // The payload is an object with at least `input`; it passes on unread.
       for (const { row, payload } of some) yield `${JSON.stringify(present(row)).slice(0, -1)},${payload.slice(1)}\n`;
       from += read;
     }
@@ -83,7 +86,7 @@ async function* exportLines(
   }
 }
 
-/** The event records that the sample existed, and nothing of its content. */
+/** The event records that the sample existed, and none of its content. */
 export const deleteSample = change(operations.deleteSample, {
   action: 'sample.delete',
   subject: ({ params }) => params.sampleId,
@@ -91,7 +94,7 @@ export const deleteSample = change(operations.deleteSample, {
     const row = await findSample(env, org, sampleId, nowMs);
     if (!row) return noSample();
     const { receivedAt, expiresAt, payloadBytes } = present(row);
-    // It may be in another database than the event.
+    // The sample may be in another database than the event.
     await removeSample(env, org, sampleId);
     return { before: { receivedAt, expiresAt, payloadBytes }, after: null, data: { sampleId } };
   },

@@ -1,5 +1,5 @@
 /**
- * The sampling policy of an organization: which calls are stored for review, and for how long.
+ * The sampling policy of an organization: which calls are stored for review, and how long they are kept.
  */
 
 import { updateOrganizationRow } from '../config/organizations.ts';
@@ -21,7 +21,7 @@ export const setSampling = change(operations.setSampling, {
   decide: ({ env, params, body }) => replaceSampling(env, params.org, body),
 });
 
-/** Without a policy no call is kept. */
+/** Without a policy, no call is kept. */
 export const deleteSampling = change(operations.deleteSampling, {
   action: 'sampling.delete',
   subject: ({ params }) => params.org,

@@ -1,8 +1,8 @@
 /**
- * The search over everything: customers, calls, plans, keys, models, organizations. Of each kind few results, the best
- * matches first. Of a key only what its list shows is searched and shown.
+ * The search over customers, calls, plans, keys, models and organizations. Each kind has few results, the best matches
+ * first. A key is searched and shown only by the parts that its list shows.
  *
- * Without an organization the things of the first organizations are searched.
+ * Without an organization, the first organizations are searched.
  */
 
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
@@ -30,17 +30,17 @@ import { type Requester, read } from './operation.ts';
 import { findOrganization, noOrganization, presentOrganization } from './organization.ts';
 import { plansOf } from './plans.ts';
 
-/** Organizations that are found by their names. */
+/** The most organizations that are searched by their names. */
 const ORGANIZATION_NAMES_MAX = 200;
-/** Plans and keys of an organization that are searched. */
+/** The most plans and keys of an organization that are searched. */
 const PLANS_MAX = 200;
 const KEYS_MAX = 200;
-/** What is shorter is no id of a call. */
+/** A shorter text is not the id of a call. */
 const CALL_ID_LENGTH_MIN = 6;
 
 type Match = FoundItem['match'];
 
-/** What may be found, and what it is found by. */
+/** A possible result, and the names that find it. */
 type Candidate = Pick<FoundItem, 'kind' | 'id' | 'name'> &
   Partial<Pick<FoundItem, 'detail' | 'state'>> & { names: readonly (string | null | undefined)[] };
 
@@ -64,7 +64,7 @@ export const searchEverything = read(
   },
 );
 
-/** The best of each kind; kinds that match alike keep their order, and so do items. */
+/** The best results of each kind; kinds that match equally keep their order, and so do items. */
 function bestOf(found: readonly FoundItem[]): FoundItem[] {
   const place = ({ match }: FoundItem) => MATCHES.indexOf(match);
   const ofKind = (kind: FoundKind) =>
@@ -124,7 +124,7 @@ async function searchOrganization(
   ];
 }
 
-/** Among those that D1 has, and those that are open. */
+/** Whether D1 has the call, or it is among the open ones. */
 async function hasCall(env: Env, organizationId: OrganizationId, query: string): Promise<boolean> {
   if (query.length < CALL_ID_LENGTH_MIN || /\s/.test(query)) return false;
   const callId = asCallId(query);
@@ -133,7 +133,7 @@ async function hasCall(env: Env, organizationId: OrganizationId, query: string):
   return address !== null && (await ask(address, (customer) => customer.readCall(organizationId, callId))) !== null;
 }
 
-/** By name and id, and by the beginning and the end that the list shows, also of a key that is pasted as a whole. */
+/** A key is found by name and id, and by the beginning and end that the list shows, also if the whole key is pasted. */
 function keyCandidate({ keyId, name, prefix, hint, revokedAt }: Key, query: string): Candidate {
   const isPasted = query.startsWith(prefix) && query.endsWith(hint) && query.length > prefix.length;
   const detail = `${prefix}…${hint}`;
@@ -153,7 +153,7 @@ function catalogModels({ models }: Catalog, query: string): FoundItem[] {
   return matching(query, candidates, null);
 }
 
-/** What the organization has a price of its own for, and what its mappings name. */
+/** The models that the organization prices itself, and the models in its mappings. */
 function ownModels({ models }: Organization, priced: readonly string[]): Candidate[] {
   const own = (id: string, detail: string): Candidate => ({ kind: 'MODEL', id, name: null, detail, names: [id] });
   return [

@@ -1,6 +1,6 @@
 /**
- * How the service runs, as projectors keep it for the last days (src/objects/service-figures.ts): written by the Worker's
- * isolates and its cron, read by the health of the service.
+ * The service's figures that projectors keep for the last days (src/objects/service-figures.ts): the Worker's isolates
+ * and its cron write them, the health of the service reads them.
  */
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
@@ -8,10 +8,10 @@ import { projectorsOf } from '../objects/projectors.ts';
 import type { CronRun, RequestFigures, ServiceFigures } from '../objects/service-figures.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 
-/** For those who hand figures in, and do not know of objects. */
+/** For modules that report figures and do not know objects. */
 export type { CronOutcome, RequestFigures } from '../objects/service-figures.ts';
 
-/** The one that keeps what is of no database: the first of the configuration database. */
+/** The projector that keeps figures of no particular database: the first one of the configuration database. */
 function keeper(env: Pick<Env, 'PROJECTORS'>) {
   const [first] = projectorsOf(env, 'DB');
   if (!first) throw new Error('there is no projector');
@@ -26,7 +26,7 @@ export async function recordRun(env: Pick<Env, 'PROJECTORS'>, run: CronRun): Pro
   await ask(keeper(env), (projector) => projector.recordRun(run));
 }
 
-/** The figures of all projectors of some databases, since an hour. */
+/** The figures of all projectors of some databases, from an hour on. */
 export async function serviceFigures(
   env: Pick<Env, 'PROJECTORS'>,
   databases: readonly DatabaseName[],

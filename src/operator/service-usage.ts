@@ -1,5 +1,6 @@
 /**
- * The usage of the first organizations for the overview: each by itself, and the course of all together by model.
+ * The usage of the first organizations for the overview: each organization by itself, and the course of all together by
+ * model.
  */
 
 import { keptPart } from '../config/kept-part.ts';
@@ -21,21 +22,21 @@ export interface DayUsage {
   inputTokens: number;
   outputTokens: number;
   costNanoUsd: NanoUsd;
-  /** Of the cost, the part of calls whose usage is partial or estimated. */
+  /** The part of the cost from calls whose usage is partial or estimated. */
   provisionalCostNanoUsd: NanoUsd;
 }
 
-/** Groups of a feature or customer and organization that count in the rankings. */
+/** The most groups of a feature or customer and organization in the rankings. */
 const GROUPS_MAX = 12;
-/** Models that the charts name, those with the highest cost. */
+/** The most models that the charts name: those with the highest cost. */
 const CHARTED_MODELS_MAX = 3;
 
-/** Usage of a model; of all of them, so that none without a price is left out. */
+/** The usage of a model; all models are included, so that those without a price are not left out. */
 type ModelUsage = Pick<UsageGroup, 'key' | 'calls' | 'unpricedCalls' | 'costNanoUsd'>;
 
 export interface OrganizationUsage {
   organization: Organization;
-  /** Its figures could not be read: there are none here. */
+  /** Its figures could not be read: they are missing here. */
   unread: boolean;
   days: DayUsage[];
   models: ModelUsage[];
@@ -45,7 +46,7 @@ export interface OrganizationUsage {
 
 export interface ServiceUsage {
   organizations: OrganizationUsage[];
-  /** Of the organizations that could be read; `null` where none could. */
+  /** The course of the organizations that could be read; `null` if none could. */
   course: UsageCourse | null;
 }
 
@@ -63,7 +64,7 @@ export async function readServiceUsage(
   return { organizations: usage, course: first ? sumCourses([first, ...others]) : null };
 }
 
-/** Where the figures of one organization cannot be read, the others are shown all the same. */
+/** If the figures of one organization cannot be read, the others are shown all the same. */
 async function readUsage(env: Env, organization: Organization, nowMs: number): Promise<OrganizationUsage> {
   const { organizationId } = organization;
   const days = lastDays(nowMs);
@@ -121,7 +122,7 @@ function periodOf([first]: readonly DayUsage[]): { fromMs: number; toMs: number 
   return { fromMs, toMs: fromMs + OVERVIEW_DAYS * DAY_MS };
 }
 
-/** The days of all organizations as one. */
+/** The days of all organizations together. */
 export function sumOfDays(usage: readonly OrganizationUsage[]): DayUsage[] {
   const days = usage[0]?.days.map(({ startMs }) => emptyDay(startMs)) ?? [];
   for (const one of usage) for (const [index, day] of one.days.entries()) addTo(days[index], day);

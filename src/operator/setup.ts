@@ -1,6 +1,6 @@
 /**
- * What a new deployment still lacks, for the start page, and whether it serves, for monitors. It names what is missing and
- * nothing of what is there.
+ * The missing parts of a new deployment, for the start page, and whether it serves, for monitors. It names missing
+ * parts and nothing about existing ones.
  */
 import type { Env } from '../env.ts';
 import { hasConfiguration, hasCustomers } from '../history/setup.ts';
@@ -18,7 +18,7 @@ interface SetupStep {
   done: boolean;
 }
 
-/** Anybody may ask, so the database is asked once in this time. */
+/** Anybody may ask, so the database is asked at most once in this time. */
 const REMEMBERED_MS = 5_000;
 const TIMEOUT_MS = 3_000;
 const TOKEN_LENGTH_MIN = 32;
@@ -46,7 +46,7 @@ async function findSetup(env: Env): Promise<Setup> {
   };
 }
 
-/** `null` where the database fails: away, slow, or without its tables. */
+/** `null` if the database fails: unavailable, slow, or without its tables. */
 function orNull(asked: Promise<boolean>): Promise<boolean | null> {
   return withTimeout(asked, TIMEOUT_MS, 'D1').catch(() => null);
 }

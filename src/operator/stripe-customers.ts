@@ -1,5 +1,5 @@
 /**
- * Ids at Stripe that customers of several organizations have: operators list them, and release them.
+ * Ids at Stripe that customers of several organizations share: operators list them, and release them.
  */
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
@@ -12,7 +12,7 @@ import { ask, customerByName } from '../objects/addresses.ts';
 import { pageOf } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
-/** Customers that one request takes the id from, and objects that it asks at a time. */
+/** The most customers from which one request removes the id, and objects that it asks at a time. */
 const CUSTOMERS_MAX = 200;
 const ASKED_MAX = 20;
 
@@ -22,12 +22,12 @@ export const listSharedStripeCustomers = list(
     pageOf(await findShared(env, after, limit), limit, ({ stripeCustomerId }) => stripeCustomerId),
 );
 
-/** Charges that were made before are still reported to the id. */
+/** Earlier charges are still reported to the id. */
 export const releaseStripeCustomer = change(operations.releaseStripeCustomer, {
   action: 'stripe_customer.release',
   subject: ({ organization }) => organization.organizationId,
   decide: async ({ env, params: { org, stripeCustomerId } }) => {
-    // One more tells whether there are more.
+    // One more, to know whether more exist.
     const found = await customersAtStripe(env, org, stripeCustomerId, CUSTOMERS_MAX + 1);
     if (found.length === 0) return refuse('NOT_FOUND', 'no customer of the organization has this id at Stripe');
     const customerIds = found.slice(0, CUSTOMERS_MAX);

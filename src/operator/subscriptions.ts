@@ -1,6 +1,6 @@
 /**
- * The operator creates a customer, previews and makes a change of its plan, and starts a new usage cycle. Changes run the
- * use cases of the organization; their commands to the object are idempotent, so a change is made there first and then
+ * The operator creates a customer, previews and makes a plan change, and starts a new usage cycle. Changes run the
+ * organization's use cases; their commands to the object are idempotent, so a change is made there first and then
  * logged.
  */
 
@@ -16,7 +16,7 @@ import { provisionCustomer, readUsage } from '../metering/customers.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { asTenant, change, read } from './operation.ts';
 
-/** A customer that exists is answered as it is, and nothing is logged. */
+/** An existing customer is answered unchanged, and nothing is logged. */
 export const operatorCreateCustomer = change(operations.operatorCreateCustomer, {
   action: 'customer.create',
   subject: ({ body }) => body.customerId,
@@ -48,7 +48,7 @@ export const operatorChangePlan = change(operations.operatorChangePlan, {
     }),
 });
 
-/** What a change would do now, computed by the rule that makes it. */
+/** The effect that a change would have now, by the same rule that makes it. */
 export const previewPlanChange = read(
   operations.previewPlanChange,
   async ({ env, params: { org, customerId }, query: { planId, strategy } }) => {

@@ -1,29 +1,29 @@
 /**
- * The calls of an organization without a price, by model, with the reason of the last one: what the console shows of them.
+ * The console's view of an organization's calls without a price: by model, with the reason of the last call.
  */
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { findOldCalls } from '../history/calls.ts';
 import { sumUnpricedByModel, type UnpricedModel } from '../history/unpriced-calls.ts';
 
-/** Models that are listed, those with the most calls. */
+/** The most models that are listed: those with the most calls. */
 const LISTED_MAX = 100;
 
 export interface ListedModel extends UnpricedModel {
-  /** Of the last of its calls; `null` if none was recorded. */
+  /** The reason of its last call; `null` if none was recorded. */
   reason: string | null;
 }
 
 export interface UnpricedModels {
   models: ListedModel[];
-  /** All models, and all of their calls. */
+  /** The number of all models, with all of their calls. */
   total: number;
   calls: number;
-  /** Whether every call was looked at, and not only the newest. */
+  /** Whether every call was looked at, not only the newest. */
   isAll: boolean;
 }
 
-/** Of the calls that began since then. */
+/** Counts the calls that began at `fromMs` or later. */
 export async function unpricedModelsOf(
   env: Env,
   organizationId: OrganizationId,

@@ -1,8 +1,9 @@
 /**
- * The daily import of an upstream catalog: it is read, merged with the curated one, and published where that is safe.
+ * The daily import of an upstream catalog: it is read, merged with the curated one, and published if that is safe.
  *
- * Only what passes validation and the bound on change is published; anything else becomes an operator event, for a
- * person to decide. Without a configured address there is no import. A failure changes nothing but the event log.
+ * Only a catalog that passes validation and the bound on change is published; any other becomes an operator event, for
+ * a person to decide. Without a configured address, the import does not run. A failure changes nothing but the event
+ * log.
  */
 
 import { changeBound } from '../catalog/importers/bound.ts';
@@ -25,7 +26,10 @@ const FORMATS = {
 
 type Defer = (work: Promise<unknown>) => void;
 
-/** Imports from `CATALOG_UPSTREAM_URL`. What went wrong is in the event log too; it throws only where that cannot be written. */
+/**
+ * Imports from `CATALOG_UPSTREAM_URL`. The event log also has the problems; this throws only if the log cannot be
+ * written.
+ */
 export async function importUpstream(env: Env, nowMs: number, defer: Defer): Promise<CronOutcome> {
   if (!env.CATALOG_UPSTREAM_URL) return { ok: true, message: 'disabled: CATALOG_UPSTREAM_URL is not set' };
   const request = importRequest(env, 'importUpstream', nowMs);
@@ -40,7 +44,7 @@ export async function importUpstream(env: Env, nowMs: number, defer: Defer): Pro
   }
 }
 
-/** Whether the import was published, or had nothing new; else why not. */
+/** Whether the import was published, or had nothing new; otherwise the reason why not. */
 async function importFrom(
   env: Env,
   url: string,

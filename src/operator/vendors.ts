@@ -42,14 +42,14 @@ export const setVendor = change(operations.setVendor, {
       before: before && present(before),
       after: present(row),
       statements: [saveVendor(env, { organizationId: org, ...row, sealedKey })],
-      // Also a new vendor: isolates have cached the organization's configuration without it.
+      // Also true for a new vendor: isolates have cached the organization's configuration without it.
       replaces: true,
       data: present(row),
     };
   },
 });
 
-/** All vendors of an organization, and when each was set, for the console. */
+/** All vendors of an organization, and the time at which each was set, for the console. */
 export async function vendorsOf(
   env: Env,
   organizationId: OrganizationId,

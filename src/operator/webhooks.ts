@@ -1,9 +1,9 @@
 /**
- * The webhooks of an organization, as the operator or the organization's own key changes them. A change is in force when it
- * is acknowledged: an endpoint's object reads its webhook before each request.
+ * The webhooks of an organization, changed by the operator or by the organization's own key. A change is in force when
+ * it is acknowledged: an endpoint's object reads its webhook before each request.
  *
- * The path of an address is often a secret. The organization does not read that of an address which the operator
- * registered, nor what was answered there, because answers may repeat it.
+ * The path of an address is often a secret. If the operator registered the address, the organization sees neither the
+ * path nor the answers from there, because answers may repeat it.
  */
 
 import { sealWebhookSecret } from '../config/webhook-secrets.ts';
@@ -43,17 +43,19 @@ type Put = typeof operations.putWebhook;
 const put = {
   action: 'webhook.put',
   subject: ({ params }: { params: Params }) => params.webhookId,
-  // One that is switched on again goes on with what waits.
+  // A webhook that is enabled again continues with its waiting events.
   afterwards: (request: Pick<Requester, 'env'> & { params: Params }) => wake(request),
 } as const;
 
-/** Registers a webhook, or changes the one that is there. */
+/** Registers a webhook, or changes an existing one. */
 export const putWebhook = change(operations.putWebhook, {
   ...put,
   decide: async (request) => decidePut(request, await findWebhook(request.env, keyOf(request.params))),
 });
 
-/** Registers a webhook, and leaves one that is there as it is. It counts once, as a POST does: its secret is shown once. */
+/**
+ * Registers a webhook, and leaves an existing one unchanged. It counts once, as a POST does: its secret is shown once.
+ */
 export const registerWebhook = change(
   { ...operations.putWebhook, method: 'POST' },
   {
@@ -74,14 +76,14 @@ async function decidePut(
   const { url, types = null, description = null, enabled = true, format = 'standard' } = body;
   if (!before && (await countWebhooks(env, params.org)) >= WEBHOOKS_MAX)
     return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
-  // What the organization read of the operator's address, and sends back, means the address that is there.
+  // If the organization sends back the address that it read, it means the operator's present address.
   const keepsAddress = before !== null && isHidden(before, by) && url === originOf(before);
   const allowed = keepsAddress ? { ok: true as const } : checkWebhookUrl(url, by);
   if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
-  // From here on the organization reads what is answered.
+  // From then on, the organization sees the answers.
   if (before && isHidden(before, by) && !keepsAddress)
     await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.forgetAnswers());
-  // Messages link to the console at the address under which the operator reached it.
+  // Messages link to the console at the address that the operator used.
   const address = { url, registeredBy: by, consoleOrigin: by === 'operator' ? origin : null };
   const changed = {
     ...(!keepsAddress && address),
@@ -143,7 +145,7 @@ export const deleteWebhook = change(operations.deleteWebhook, {
       data: { webhookId: webhook.webhookId },
     };
   },
-  // The object forgets what it has. If it cannot be told, its next alarm finds that the webhook is gone.
+  // The object forgets its events. If it cannot be told, its next alarm finds that the webhook is gone.
   afterwards: (request) =>
     wake(request).catch((error: unknown) =>
       log('warn', 'webhook_not_forgotten', { webhookId: request.params.webhookId }, error),
@@ -251,13 +253,13 @@ function keyOf({ org, webhookId }: Params): WebhookKey {
   return { organizationId: org, webhookId };
 }
 
-/** The endpoint's object looks at its webhook again. */
+/** Makes the endpoint's object look at its webhook again. */
 async function wake({ env, params }: Pick<Requester, 'env'> & { params: Params }): Promise<void> {
   const webhook = keyOf(params);
   await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.wake(webhook));
 }
 
-/** Whether the address, and what was answered there, is the operator's secret. */
+/** Whether the address, and the answers from there, are the operator's secret. */
 function isHidden({ registeredBy }: Pick<WebhookRow, 'registeredBy'>, reader: Reader): boolean {
   return reader === 'tenant' && registeredBy === 'operator';
 }
@@ -285,7 +287,7 @@ function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
   };
 }
 
-/** For the event log, which more people read: the path of an address is often a secret, as Slack's is. */
+/** The form for the event log, which more people read: the path of an address is often a secret, as Slack's is. */
 function logged(row: WebhookRow, nowMs: number): Omit<Webhook, 'url' | 'createdAt' | 'updatedAt'> & { host: string } {
   const { url: _, createdAt: __, updatedAt: ___, ...shown } = present(row, nowMs, 'operator');
   return { ...shown, host: originOf(row) };

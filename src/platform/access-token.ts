@@ -1,11 +1,12 @@
 /**
- * Application tokens of Cloudflare Access: whom the team's Access let in, verified with the team's public keys.
+ * Application tokens of Cloudflare Access: the identity that the team's Access let in, verified with the team's public
+ * keys.
  * (https://developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json/,
  * read on 2026-11-25.)
  *
- * Access changes its keys every six weeks, and an earlier one counts for a week more. An isolate keeps the keys for an
- * hour; a token with an unknown key has them read anew, at most once a minute, so that invented key ids cause no load.
- * While the team's keys cannot be read, those that are known go on for a day.
+ * Access changes its keys every six weeks, and the previous key stays valid for another week. An isolate keeps the keys
+ * for an hour; a token with an unknown key makes it read them again, at most once a minute, so that invented key ids
+ * cause no load. While the team's keys cannot be read, the known ones stay valid for a day.
  */
 import { verifyWithJwks } from 'hono/jwt';
 import { fromBase64Url } from './base64.ts';
@@ -28,10 +29,10 @@ const BODY_LENGTH_MAX = 64 * 1_024;
 const KEYS_MAX = 20;
 const TOKEN_LENGTH_MAX = 8 * 1_024;
 const NAME_LENGTH_MAX = 254;
-/** Teams that an isolate knows; a deployment has one. */
+/** The most teams that an isolate knows; a deployment has one. */
 const TEAMS_MAX = 4;
 
-/** Which application of which team a token must be for. */
+/** The application, and its team, for which a token must be made. */
 export interface AccessApplication {
   /** The origin of the team's domain, which is the issuer. */
   issuer: string;
@@ -50,7 +51,7 @@ const UNREAD: TeamKeys = { keys: [], readAtMs: NEVER_MS, triedAtMs: NEVER_MS, fa
 
 const known = remember(() => new BoundedMap<string, TeamKeys>(TEAMS_MAX));
 
-/** The application that is configured; `null` where there is none. Throws where the team's domain is no address. */
+/** The configured application; `null` if there is none. Throws if the team's domain is not a valid address. */
 export function accessApplication(
   teamDomain: string | undefined,
   audience: string | undefined,
@@ -64,8 +65,8 @@ export function accessApplication(
 }
 
 /**
- * Who the token is of: the e-mail address of a person, or the client id of a service token, in lower case. `null` where
- * the token is not one of this application that counts now. Throws `ServiceUnavailable` where no key is known.
+ * The holder of the token: the e-mail address of a person, or the client id of a service token, in lower case. `null`
+ * if the token is not a valid one of this application. Throws `ServiceUnavailable` if no key is known.
  */
 export async function verifyAccessToken(
   { issuer, audience }: AccessApplication,
@@ -81,7 +82,7 @@ export async function verifyAccessToken(
     allowedAlgorithms: ['RS256'],
     verification: { iss: issuer, aud: audience, exp: true, nbf: true, iat: true },
   }).catch(() => null);
-  // A token without an end would count for ever.
+  // A token without an end would never expire.
   if (!claims || typeof claims.exp !== 'number') return null;
   const { email, common_name: clientId } = claims;
   const name = typeof email === 'string' && email !== '' ? email : clientId;
@@ -89,7 +90,7 @@ export async function verifyAccessToken(
   return name.toLowerCase();
 }
 
-/** The id of the key that the token says it is signed with; `null` where it is not a token that Access signs. */
+/** The id of the key in the token's header; `null` if the token does not have the form that Access signs. */
 function keyIdOf(token: string): string | null {
   const [header, , , more] = token.split('.');
   if (token.length > TOKEN_LENGTH_MAX || !header || more !== undefined || !/^[\w-]+$/.test(header)) return null;
@@ -103,7 +104,7 @@ async function keysFor(issuer: string, kid: string, nowMs: number): Promise<Team
   const team = known.value.get(issuer) ?? UNREAD;
   const isFresh = nowMs - team.readAtMs < KEYS_FRESH_MS;
   if (isFresh && team.keys.some((key) => key.kid === kid)) return team.keys;
-  // Requests that come before the first answer read for themselves: none waits for another's.
+  // Requests before the first answer read for themselves: none waits for another's.
   const mayRead =
     team.keys.length === 0 ? nowMs - team.failedAtMs >= RETRY_MS : nowMs - team.triedAtMs >= READ_AGAIN_MS;
   if (mayRead) {

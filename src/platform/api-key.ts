@@ -7,7 +7,7 @@
 import { toBase64Url } from './base64.ts';
 
 const RANDOM_CHARACTERS = 37;
-/** Enough for the characters, of which each holds six bits. */
+/** Enough for the characters: each holds six bits. */
 const RANDOM_BYTES = 28;
 const CHECKSUM_CHARACTERS = 6;
 const BITS_PER_CHARACTER = 6;

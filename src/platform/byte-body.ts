@@ -1,5 +1,5 @@
 /**
- * The body of a request in which nothing is read: it passes on as it came.
+ * The body of a request that is not read: it passes unchanged.
  */
 import { sha256Hex } from './hash.ts';
 import type { RequestBody } from './request-body.ts';
@@ -9,7 +9,7 @@ export class ByteBody implements RequestBody {
   readonly isUnread: boolean;
   readonly #bytes: Uint8Array;
 
-  /** An empty media type where none is declared. */
+  /** The media type is empty if none is declared. */
   constructor(bytes: Uint8Array, contentType: string) {
     this.#bytes = bytes;
     this.isUnread = bytes.length > 0;

@@ -1,19 +1,19 @@
 /**
- * Bytes that are read here and there, wherever they lie: in the pieces of a body, or in a text of base64. Nothing is
- * copied but what is read.
+ * Bytes that are read at several places, wherever they are stored: in the pieces of a body, or in a text of base64.
+ * Only the bytes that are read are copied.
  */
 
 export interface ByteSource {
   readonly length: number;
-  /** So many bytes from there on; fewer at the end. */
+  /** This many bytes from there on; fewer at the end. */
   read(at: number, length: number): Uint8Array;
 }
 
-/** The pieces of a body. No member is enumerable, so that it costs nothing to compare a request that holds it. */
+/** The pieces of a body. No member is enumerable, so that comparing a request that holds it costs nothing. */
 export class PieceBytes implements ByteSource {
   readonly #pieces: readonly Uint8Array[];
   readonly #length: number;
-  /** The piece that was read last, and where it begins: what is read next is mostly there or behind it. */
+  /** The last piece that was read, and its start: the next read is mostly there or after it. */
   #index = 0;
   #from = 0;
 
@@ -49,10 +49,10 @@ export class PieceBytes implements ByteSource {
   }
 }
 
-/** Base64 as RFC 4648 has it: some readers skip other characters, and some stop at them. */
+/** Base64 as in RFC 4648: some readers skip other characters, and some stop at them. */
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** The bytes of a text in base64, which begins at `from`; `null` if not all readers take it for the same bytes. */
+/** The bytes of a text in base64, which begins at `from`; `null` if readers could disagree about them. */
 export function base64Bytes(text: string, from: number): ByteSource | null {
   const characters = text.length - from;
   if (characters % 4 !== 0 || !BASE64.test(text.slice(from))) return null;

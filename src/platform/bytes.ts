@@ -1,13 +1,13 @@
 /**
  * Reads bodies up to a bound: memory never exceeds it, and a larger body is refused while it is read.
  *
- * Whoever is refused while sending would find the connection closed, and not the answer: what is left of the body is
- * read and discarded first, up to a bound of its own.
+ * A sender that is refused while it is sending would find the connection closed instead of the answer: so the rest of
+ * the body is first read and discarded, up to a bound of its own.
  */
 
-/** Of a stranger's body: a little more than the bound is read and discarded. */
+/** For a stranger's body: slightly more than the bound is read and discarded. */
 export const LINGER_BYTES_MAX = 1024 * 1024;
-/** Of a body whose sender has a credential: more than the largest file. */
+/** For a body whose sender has a credential: more than the largest file. */
 export const DRAIN_BYTES_MAX = 256 * 1024 * 1024;
 /** A sender that has not finished by then gets the answer if it looks for one, or finds the connection closed. */
 const DRAIN_MS_MAX = 60_000;
@@ -15,8 +15,8 @@ const DRAIN_MS_MAX = 60_000;
 const PART_BYTES = 64 * 1024;
 
 /**
- * The bytes of a body; `null` where there are more than `bytesMax`: the rest is not read. Throws where the body ends
- * early, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The bytes of a body; `null` if there are more than `bytesMax`: the rest is not read. Throws if the body ends early,
+ * and a TimeoutError if it has not ended after `timeoutMs`.
  */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,
@@ -35,7 +35,7 @@ export async function readBounded(
 }
 
 /**
- * The bytes of a request's body; `null` where there are more than `bytesMax`. A body whose declared length is far too
+ * The bytes of a request's body; `null` if there are more than `bytesMax`. A body whose declared length is far too
  * large is not read.
  */
 export async function readRequest(request: Request, bytesMax: number): Promise<Uint8Array | null> {
@@ -46,7 +46,7 @@ export async function readRequest(request: Request, bytesMax: number): Promise<U
   return readBounded(request.body as ReadableStream<Uint8Array> | null, bytesMax);
 }
 
-/** The first bytes of a body, at least `bytesMin` unless it is shorter. The rest can be read afterwards. */
+/** The first bytes of a body, at least `bytesMin` unless it is shorter. The rest can still be read. */
 export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -64,7 +64,7 @@ export async function readHead(body: ReadableStream<Uint8Array>, bytesMin: numbe
   return joined(chunks, length);
 }
 
-/** Reads what is left of a refused request's body. A body that is longer than `bytesMax` is not read to its end. */
+/** Reads the rest of a refused request's body. A body that is longer than `bytesMax` is not read to its end. */
 export async function drain(request: Request, bytesMax: number): Promise<void> {
   const body = request.body as ReadableStream<Uint8Array> | null;
   if (!body || body.locked || Number(request.headers.get('Content-Length')) > bytesMax) return;
@@ -80,8 +80,8 @@ export async function drain(request: Request, bytesMax: number): Promise<void> {
 }
 
 /**
- * The body in parts, each of which reuses the memory of the one before. The rest can be read afterwards. Throws where
- * the body ends early, and a TimeoutError where it has not ended after `timeoutMs`.
+ * The body in parts; each part reuses the memory of the previous one. The rest can still be read. Throws if the body
+ * ends early, and a TimeoutError if it has not ended after `timeoutMs`.
  */
 export async function* partsOf(body: ReadableStream<Uint8Array>, timeoutMs?: number): AsyncGenerator<Uint8Array> {
   const reader = body.getReader({ mode: 'byob' });
@@ -118,7 +118,9 @@ async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | u
   }
 }
 
-/** Cancels the body after the time. A pending read then ends as if the body had ended, which `check` tells apart. */
+/**
+ * Cancels the body after the time. A pending read then ends as if the body had ended; `check` distinguishes the two.
+ */
 function timeLimit(reader: Pick<ReadableStreamDefaultReader, 'cancel'>, timeoutMs: number | undefined) {
   let late = false;
   const expire = () => {
@@ -148,12 +150,12 @@ export interface Line {
   shortened: boolean;
 }
 
-/** Makes a short line of one that is too long, in bounded memory. */
+/** Shortens a line that is too long, in bounded memory. */
 export interface Shortener {
   push(part: Uint8Array): Uint8Array;
 }
 
-/** The part of a line that is too long which is returned: enough to find its id. */
+/** The part of an overlong line that is returned: enough to find its id. */
 const CUT_LINE_BYTES = 4_096;
 /** The end of a line. */
 export const LF = 10;
@@ -178,7 +180,7 @@ class LineSplitter {
     this.#shortener = shortener;
   }
 
-  /** The lines that end in the chunk, whose memory may be used again once all of them are taken. */
+  /** The lines that end in the chunk, whose memory may be reused after all of them are taken. */
   *push(chunk: Uint8Array): Generator<Line> {
     let start = 0;
     for (let end = chunk.indexOf(LF); end >= 0; end = chunk.indexOf(LF, start)) {
@@ -189,7 +191,7 @@ class LineSplitter {
     this.#take(chunk.slice(start));
   }
 
-  /** The last line, where it has no end of its own. */
+  /** The last line, if it has no line end. */
   *end(): Generator<Line> {
     yield* this.#complete();
   }
@@ -213,7 +215,7 @@ class LineSplitter {
 
   *#complete(): Generator<Line> {
     let text = '';
-    // Each part is let go once it is text.
+    // Each part is released when it is text.
     for (let part = this.#held.shift(); part; part = this.#held.shift())
       text += this.#decoder.decode(part, { stream: true });
     text += this.#decoder.decode();
@@ -227,8 +229,8 @@ class LineSplitter {
 }
 
 /**
- * The lines of a stream of bytes, which is canceled when the reader stops. Throws where the stream ends early, and a
- * TimeoutError where it has not ended after `timeoutMs`.
+ * The lines of a stream of bytes, which is canceled when the reader stops. Throws if the stream ends early, and a
+ * TimeoutError if it has not ended after `timeoutMs`.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
@@ -241,7 +243,7 @@ export async function* linesOf(
     for await (const part of partsOf(body, timeoutMs)) yield* splitter.push(part);
     yield* splitter.end();
   } finally {
-    // Whoever stops early reads no more of it.
+    // A reader that stops early reads no more of it.
     letGo(body);
   }
 }

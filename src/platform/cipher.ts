@@ -15,7 +15,7 @@ export async function encryptText(secret: string, purpose: string, text: string)
   return `${toBase64Url(iv)}.${toBase64Url(new Uint8Array(sealed))}`;
 }
 
-/** `null` where the text was not sealed under this secret and purpose. */
+/** `null` if the text was not sealed under this secret and purpose. */
 export async function decryptText(secret: string, purpose: string, sealed: string): Promise<string | null> {
   const [iv, data] = sealed.split('.').map(fromBase64Url);
   if (!iv || !data) return null;

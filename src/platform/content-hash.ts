@@ -1,9 +1,9 @@
 /**
- * FNV-1a over a text's characters: short, synchronous, and not cryptographic. The same text has the same hash everywhere and
- * for good.
+ * FNV-1a over a text's characters: short, synchronous, and not cryptographic. The same text has the same hash
+ * everywhere and forever.
  */
 
-/** From 0 to 2^32 - 1: which shard or projector a name belongs to. */
+/** From 0 to 2^32 - 1: selects the shard or projector of a name. */
 export function stableHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

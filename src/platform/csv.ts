@@ -1,9 +1,9 @@
 /**
- * CSV (RFC 4180) for spreadsheets: a text that one would read as a formula begins with an apostrophe, because names of
- * customers, features and models are whatever callers sent. Every CSV of the service is written here.
+ * CSV (RFC 4180) for spreadsheets: a text that a spreadsheet would read as a formula gets an apostrophe in front,
+ * because callers choose the names of customers, features and models. Every CSV of the service is written here.
  */
 
-/** What a cell may have; `null` is an empty one. A number stays one, also below zero. */
+/** The value of a cell; `null` is an empty one. A number stays a number, also below zero. */
 export type Cell = string | number | Exact | null;
 
 /** A number that is written with all its digits. */
@@ -11,12 +11,12 @@ interface Exact {
   exact: string;
 }
 
-/** The first character after what a spreadsheet may pass over, in both widths that spreadsheets know. */
+/** The first character after those that a spreadsheet may skip, in both widths that spreadsheets know. */
 const FORMULA = /^[\s\p{C}]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|^[\t\r\n]/u;
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** A number that is a text already, such as an amount of money; `null` if there is none. */
+/** A number that is already a text, such as an amount of money; `null` if there is none. */
 export function exact(digits: string | null): Cell {
   return digits === null ? null : { exact: digits };
 }

@@ -2,18 +2,18 @@
  * Ids of events: they sort by time, and are unique at any moment.
  */
 
-/** Characters of a time, in milliseconds, and of a place. */
+/** The number of characters of a time, in milliseconds, and of a position. */
 const TIME_LENGTH = 9;
 const PLACE_LENGTH = 3;
 const RANDOM_LENGTH = 12;
 
-/** `place` orders the events that one recorder tells of the same millisecond. */
+/** `place` orders the events that one recorder makes in the same millisecond. */
 export function newEventId(nowMs: number, place?: number): string {
   const order = place === undefined ? '' : place.toString(36).padStart(PLACE_LENGTH, '0');
   return `${eventIdsFrom(nowMs)}${order}${crypto.randomUUID().replaceAll('-', '').slice(0, RANDOM_LENGTH)}`;
 }
 
-/** What the ids of that time begin with: all of them, and all later ones, are greater. */
+/** The beginning of the ids of that time: all of them, and all later ones, are greater. */
 export function eventIdsFrom(atMs: number): string {
   return `evt_${atMs.toString(36).padStart(TIME_LENGTH, '0')}`;
 }

@@ -1,12 +1,12 @@
 /**
- * A form (`multipart/form-data`) as a request: its fields as an object, and the same form with a few of them changed.
+ * A form (`multipart/form-data`) as a request: its fields as an object, and the same form with a few changed fields.
  *
- * All parts stay as they came, in their order, headers included; only those of a changed field are left out or written
+ * All parts stay unchanged, in their order, headers included; only those of a changed field are left out or written
  * anew. The names of fields are read as vendors' clients write them: `tags[]` is an item of the list `tags`, and
  * `customer[customerId]` a member of the object `customer`.
  *
- * Of a field that comes twice some vendors take the first, some the last, and some a list. So a field comes once, in one
- * spelling, unless it is a list by its name, or one of those that clients repeat.
+ * If a field occurs twice, some vendors take the first, some the last, and some a list. So a field may occur only once,
+ * in one spelling, unless its name is that of a list, or it is one of those that clients repeat.
  */
 import { PieceBytes } from './byte-source.ts';
 import { joined, partsOf } from './bytes.ts';
@@ -20,7 +20,7 @@ export type FormFields = Record<string, unknown>;
 export type ReadForm =
   | { ok: true; fields: FormFields; body: FormBody }
   | { ok: false; broken: 'bytes' }
-  /** What is wrong, and with which field. */
+  /** The problem, and its field. */
   | { ok: false; broken: 'form'; path: string; rule: string };
 
 interface Part extends PartHead {
@@ -54,7 +54,7 @@ export async function readFormBody(
       if (event.kind === 'broken') return broken('body', event.rule);
       if (event.kind === 'part') {
         const { kind: _kind, ...head } = event;
-        // Its memory is used again.
+        // Its memory is reused.
         parts.push({ ...head, head: event.head.slice(), content: [], bytes: 0 });
       } else if (event.kind === 'content' && part) {
         part.content.push(new Uint8Array(event.bytes));
@@ -76,8 +76,8 @@ export async function readFormBody(
 }
 
 /**
- * The first field that comes more than once and is no list: under one name, in several spellings (`n` and `n[]`), or in
- * large and small letters, which some vendors do not tell apart. `null` if there is none.
+ * The first field that occurs more than once and is not a list: under one name, in several spellings (`n` and `n[]`),
+ * or in large and small letters, which some vendors do not distinguish. `null` if there is none.
  */
 function doubleIn(names: readonly string[], repeated: readonly string[]): string | null {
   for (const group of Map.groupBy(names, (name) => fieldNameOf(name).toLowerCase()).values()) {
@@ -153,7 +153,7 @@ function fieldsOf(parts: readonly Part[], read: readonly unknown[]): FormFields 
   return Object.fromEntries(fields);
 }
 
-/** `null` for a text that not all read as the same. */
+/** `null` for a text that readers could read differently. */
 function readPart({ fileName, contentType, isAscii, content, bytes }: Part): string | FormFile | null {
   if (fileName !== null)
     return { fileName, contentType, bytes, head: headOf(content), content: new PieceBytes(content, bytes) };

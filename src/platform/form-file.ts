@@ -7,12 +7,12 @@ export interface FormFile {
   fileName: string;
   contentType: string;
   bytes: number;
-  /** The first bytes, which tell what it is. */
+  /** The first bytes, which identify the content. */
   head: Uint8Array;
   content: ByteSource;
 }
 
-/** No JSON and no text of a form can look like one. */
+/** Neither JSON nor a text of a form can look like one. */
 export function isFormFile(value: unknown): value is FormFile {
   return typeof value === 'object' && value !== null && 'head' in value && value.head instanceof Uint8Array;
 }

@@ -1,6 +1,6 @@
 /**
- * What an isolate remembers between requests: caches, and figures that it has still to send. Whatever a module keeps is
- * made here, so that `forgetAll` can bring an isolate to the state in which it starts, without evaluating its modules
+ * The memory of an isolate between requests: caches, and figures that it has still to send. Each module makes its
+ * stored values here, so that `forgetAll` can bring an isolate to its initial state without evaluating its modules
  * again.
  */
 
@@ -12,7 +12,7 @@ export interface Memory<Value> {
 /** One for each memory in the code, so their number is bounded by the code. */
 const forget: (() => void)[] = [];
 
-/** A memory that starts with what `empty` makes. Call it where a module is evaluated, never in a function. */
+/** A memory that starts with the value of `empty`. Call it when a module is evaluated, never in a function. */
 export function remember<Value>(empty: () => Value): Memory<Value> {
   const memory = { value: empty() };
   forget.push(() => {

@@ -1,7 +1,8 @@
 /**
  * The JSON body of a request, within bounds of bytes, values and levels.
  *
- * A large body is counted while it arrives. Once it breaks a bound, it is not read on: whoever answers drains it.
+ * A large body is counted while it arrives. After it breaks a bound, it is not read on: the code that answers drains
+ * it.
  */
 import { partsOf } from './bytes.ts';
 import { JsonCount, type ParsedJson, parseJson, REQUEST_BOUNDS } from './json.ts';

@@ -1,6 +1,7 @@
 /**
- * Where the parts of a JSON text stand, without parsing it: the ends of strings, in bytes that come in chunks and in a text,
- * and the members of an object. The text is valid JSON; of any other the places mean nothing, but reading ends.
+ * The positions of the parts of a JSON text, without parsing it: the ends of strings, in bytes that arrive in chunks
+ * and in a text, and the members of an object. The text is valid JSON; for any other text the positions mean nothing,
+ * but reading ends.
  */
 
 export const QUOTE = 0x22;
@@ -12,7 +13,7 @@ export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 export const CLOSE_OBJECT = 0x7d;
 
-/** From its first character to behind its last. */
+/** From its first character to the one after its last. */
 export interface Place {
   start: number;
   end: number;
@@ -29,20 +30,20 @@ export function isSpace(code: number | undefined): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** So many bytes are looked at one by one before the runtime's search is asked, which costs more to begin. */
+/** This many bytes are looked at one by one before the runtime's search, which costs more to begin. */
 const NEAR_BYTES = 32;
 
-/** The end of the string that is read, in chunks that end anywhere. */
+/** The end of the string that is being read, in chunks that end anywhere. */
 export class StringEnd {
-  /** The chunk so far ended within the string. */
+  /** The last chunk ended within the string. */
   isOpen = false;
-  /** The last byte so far is a backslash that escapes the next one. */
+  /** The last byte is a backslash that escapes the next one. */
   #escapes = false;
 
-  /** The index of the closing quote, for a string that goes on at `from`; `until` if it does not end before. */
+  /** The index of the closing quote, for a string that continues at `from`; `until` if it does not end before. */
   find(bytes: Uint8Array, from: number, until = bytes.length): number {
     let at = this.#escapes ? from + 1 : from;
-    // A text that has one escaped quote often has many: each makes the search begin later.
+    // A text with one escaped quote often has many: each makes the search begin later.
     for (let near = NEAR_BYTES; at < until && bytes[at] !== QUOTE; near *= 4) {
       const nearEnd = Math.min(until, at + near);
       while (at < nearEnd && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
@@ -60,7 +61,7 @@ export class StringEnd {
   }
 }
 
-/** The next quote, or `until` if none stands before it; if that is escaped, what follows it. */
+/** The next quote, or `until` if there is none before it; if the quote is escaped, the index after it. */
 function nextQuote(bytes: Uint8Array, from: number, until: number): number {
   const quote = bytes.indexOf(QUOTE, from);
   const end = quote < 0 || quote > until ? until : quote;
@@ -69,7 +70,7 @@ function nextQuote(bytes: Uint8Array, from: number, until: number): number {
   return (end - slashes) % 2 === 0 ? end : end + 1;
 }
 
-/** The members of the object in `text`, in their order, and the number of names in it and in all that it holds. */
+/** The members of the object in `text`, in their order, and the number of names in it, including nested ones. */
 export function membersOf(text: string, object: Place = { start: 0, end: text.length }) {
   const members: MemberPlace[] = [];
   let names = 0;

@@ -1,9 +1,9 @@
 /**
- * JSON in which members change while all others stay as they were written, byte for byte: numbers keep their digits, and
- * what is nested is not written anew.
+ * JSON with some changed members, while all others stay byte for byte: numbers keep their digits, and nested values are
+ * not written anew.
  *
  * One pass finds the members. A text that has a name twice in one object is written anew, because its reader might take
- * the other member than the one that was checked.
+ * the member that was not checked.
  */
 import { type MemberPlace, membersOf, type Place } from './json-scan.ts';
 import type { RequestBody } from './request-body.ts';
@@ -16,7 +16,7 @@ export class JsonText implements RequestBody {
   readonly #value: unknown;
   #members: readonly MemberPlace[] | null | undefined;
 
-  /** `value` is what the text stands for; a text that is valid JSON. */
+  /** `value` is the parsed value of the text, which is valid JSON. */
   constructor(text: string, value: unknown) {
     this.#text = text;
     this.#value = value;
@@ -24,7 +24,7 @@ export class JsonText implements RequestBody {
 
   /**
    * The text, in which each member that differs between the two objects is as in `after`: set, added at the end, or
-   * left out. Members that are the same value or the same object stay as they are.
+   * left out. Members with the same value or the same object stay unchanged.
    */
   changed(before: Fields, after: Fields): string {
     const names = new Set([...Object.keys(before), ...Object.keys(after)]);
@@ -33,7 +33,7 @@ export class JsonText implements RequestBody {
     return members === null ? JSON.stringify(after) : spliced(this.#text, members, changes, after);
   }
 
-  /** The members; `null` where a name occurs twice in one object, or the text is no object. */
+  /** The members; `null` if a name occurs twice in one object, or the text is not an object. */
   #found(): readonly MemberPlace[] | null {
     if (this.#members === undefined) {
       const { members, names } = membersOf(this.#text);
@@ -43,12 +43,14 @@ export class JsonText implements RequestBody {
   }
 }
 
-/** Each byte as one character, so that places in this text are places in the bytes, which need not be valid UTF-8. */
+/**
+ * Each byte as one character, so that positions in this text are positions in the bytes, which need not be valid UTF-8.
+ */
 const bytewise = new TextDecoder('latin1');
 const utf8 = new TextDecoder();
 
 /**
- * The value of the last name, in the object that the names before it lead to; `null` if a name is not there, or is there
+ * The value of the last name, in the object to which the earlier names lead; `null` if a name is missing, or occurs
  * twice. The bytes are valid JSON.
  */
 export function placeOf(json: Uint8Array, names: readonly string[]): Place | null {
@@ -78,7 +80,7 @@ function spliced(text: string, members: readonly MemberPlace[], changes: Readonl
     const name = JSON.parse(text.slice(named.start, named.end)) as string;
     const changed = rest.delete(name);
     if (changed && after[name] === undefined) continue;
-    // With what stands between it and the member before.
+    // Includes the characters between it and the previous member.
     if (!isFirst) parts.push(text.slice(members[index - 1]?.value.end, named.start));
     isFirst = false;
     parts.push(text.slice(named.start, changed ? value.start : value.end));

@@ -20,7 +20,7 @@ import {
 export type JsonBound = 'values' | 'levels';
 
 export type ParsedJson =
-  /** The value, and the text that stands for it. */
+  /** The value and its text. */
   | { ok: true; value: unknown; text: string }
   | { ok: false; broken: JsonBound }
   | { ok: false; broken: 'syntax'; reason: string };
@@ -71,12 +71,12 @@ export function parseJsonText(text: string): ParsedJson {
   return broken === null ? parseJson(text) : { ok: false, broken };
 }
 
-/** As `parseJsonText`, of a text that no other reader takes for another one: no object has a name twice. */
+/** Like `parseJsonText`, for a text that all readers read alike: no object has a name twice. */
 export function parseSingleJson(text: string): ParsedJson | { ok: false; broken: 'double' } {
   const { broken, values } = counted(text, REQUEST_BOUNDS);
   if (broken !== null) return { ok: false, broken };
   const json = parseJson(text);
-  // Of two members with one name the first is lost.
+  // Parsing loses the first of two members with one name.
   return json.ok && valuesIn(json.value) < values ? { ok: false, broken: 'double' } : json;
 }
 
@@ -86,7 +86,7 @@ function valuesIn(value: unknown): number {
 }
 
 /**
- * The first name of an object that differs from one before it in large and small letters alone: some readers, such as
+ * The first name of an object that differs from an earlier one only in large and small letters: some readers, such as
  * Go's, take both for the same member. `undefined` if there is none.
  */
 export function respelledName(value: object): string | undefined {
@@ -95,8 +95,8 @@ export function respelledName(value: object): string | undefined {
 }
 
 /**
- * Parses a vendor's answer or a line of its files; `undefined` where it is not JSON or has too many values. Numbers do
- * not count: an embedding has thousands of them, and an array of numbers needs no more memory than its text.
+ * Parses a vendor's answer or a line of its files; `undefined` if it is not JSON or has too many values. Numbers do not
+ * count: an embedding has thousands of them, and an array of numbers needs no more memory than its text.
  */
 export function parseAnswer(text: string): unknown {
   const parsed = hasTooManyValues(text) ? null : parseJson(text);
@@ -110,7 +110,7 @@ export function hasTooManyValues(answer: string): boolean {
   return counted(answer, bounds).broken !== null;
 }
 
-/** What was counted up to the bound that the text exceeds. No second copy of a long text is made. */
+/** The counts up to the bound that the text exceeds. No second copy of a long text is made. */
 function counted(text: string, bounds: JsonBounds): JsonCount {
   const count = new JsonCount(bounds);
   for (let at = 0; at < text.length && count.broken === null; at += COUNTED_PART_LENGTH) {
@@ -167,7 +167,7 @@ export class JsonCount {
     const { valuesMax, levelsMax, freeNumbers = false } = this.#bounds;
     const perToken = freeNumbers ? 0 : 1;
     let at = this.#string.isOpen ? this.#string.find(bytes, 0) + 1 : 0;
-    // One more, because the last string may turn out to be a member's name.
+    // One more, because the last string may prove to be a member's name.
     for (; at < bytes.length && this.values <= valuesMax + 1 && this.levels <= levelsMax; at += 1) {
       const byte = bytes[at] as number;
       switch (byte) {
@@ -180,7 +180,7 @@ export class JsonCount {
           at = this.#string.find(bytes, at + 1);
           break;
         case COLON:
-          // The string before it was a member's name.
+          // The previous string was a member's name.
           this.values -= 1;
           this.#inToken = false;
           break;

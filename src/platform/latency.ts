@@ -1,12 +1,12 @@
 /**
- * Times of many requests in little room: how many took at most so long, from which the share that was quick enough is known
- * to within a bound.
+ * The times of many requests in little memory: a count for each upper bound, from which the share of fast requests is
+ * known to within a bound.
  */
 
-/** Upper bounds in milliseconds; what takes longer is in a last place of its own. */
+/** Upper bounds in milliseconds; slower requests are in a last place of their own. */
 export const LATENCY_BOUNDS_MS = [2, 5, 10, 15, 25, 50, 75, 100, 150, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
 
-/** One count for each bound, and one for what took longer. */
+/** One count for each bound, and one for slower requests. */
 export type LatencyCounts = number[];
 
 export function noLatencies(): LatencyCounts {
@@ -23,7 +23,10 @@ export function addLatencies(counts: LatencyCounts, more: LatencyCounts): Latenc
   return counts.map((count, place) => count + (more[place] ?? 0));
 }
 
-/** The least bound within which this share of all were; `null` where there are none, or it is beyond the last bound. */
+/**
+ * The least bound within which this share of all requests was; `null` if there are none, or it is beyond the last
+ * bound.
+ */
 export function latencyWithin(counts: LatencyCounts, share: number): number | null {
   const needed = share * counts.reduce((sum, count) => sum + count, 0);
   if (needed === 0) return null;

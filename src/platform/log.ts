@@ -34,7 +34,7 @@ function textOf(error: unknown, depth: number): string {
   if (!(error instanceof Error)) return withoutValues(String(error));
   const { name, message, cause } = error;
   const reason = cause instanceof Error && depth < CAUSES_MAX ? textOf(cause, depth + 1) : '';
-  // Of a failed query, only the cause may be shown.
+  // For a failed query, only the cause may be shown.
   if ('params' in error && reason !== '') return reason;
   // The message of a failed parse quotes the text.
   const text = name === 'SyntaxError' ? 'a text could not be read' : withoutValues(message);

@@ -1,37 +1,37 @@
 /**
  * Finds the parts of a form (`multipart/form-data`, RFC 7578) in bytes that come in chunks, without holding more of
- * them than the headers of one part. The bytes of its events, in order, are the form up to its last boundary, so that it
- * can be passed on with other contents.
+ * them than the headers of one part. The bytes of its events, in order, are the form up to its last boundary, so that
+ * it can be passed on with other contents.
  *
  * Vendors read forms by parsers that differ: those of the WHATWG and undici, busboy, Go's `mime/multipart`,
- * python-multipart, werkzeug, Django. So a form is read only if it is plain: what it says means the same to all of them,
- * or they refuse it. All else is broken: bare line ends, folded and doubled headers, `name*`, escapes, other encodings, a
- * boundary within a part. What clients send is plain; the tests have their forms.
+ * python-multipart, werkzeug, Django. So a form is read only if it is plain: all of them read it alike, or refuse it.
+ * Any other form is broken: bare line ends, folded and doubled headers, `name*`, escapes, other encodings, a boundary
+ * within a part. The forms of clients are plain; the tests contain them.
  */
 
 import { joined } from './bytes.ts';
 
-/** What the headers of a part say. */
+/** The facts in the headers of a part. */
 export interface PartHead {
   name: string;
   /** `null` for a text. */
   fileName: string | null;
-  /** Of a file, without parameters; empty if it is not said. */
+  /** The media type of a file, without parameters; empty if there is none. */
   contentType: string;
-  /** Its headers name another encoding than UTF-8, so that only ASCII means the same to all. */
+  /** Its headers name an encoding other than UTF-8, so only ASCII means the same to all readers. */
   isAscii: boolean;
 }
 
 export type FormEvent =
   /**
-   * A part begins. `head` is what stands between the boundary and the empty line: a line end and the headers, as a view of
-   * memory that may be used again.
+   * A part begins. `head` has the bytes between the boundary and the empty line: a line end and the headers, as a view
+   * of memory that may be reused.
    */
   | ({ kind: 'part'; head: Uint8Array } & PartHead)
-  /** Bytes of the part's content: a view of memory that may be used again afterwards. */
+  /** Bytes of the part's content: a view of memory that may be reused afterwards. */
   | { kind: 'content'; bytes: Uint8Array }
   | { kind: 'partEnd' }
-  /** Bytes that are no content: boundaries, headers, line ends before them. A view as that of content. */
+  /** Bytes outside of the content: boundaries, headers, line ends before them. A view like that of the content. */
   | { kind: 'frame'; bytes: Uint8Array }
   | { kind: 'broken'; rule: string };
 
@@ -43,14 +43,14 @@ const LF = 0x0a;
 const DASH = 0x2d;
 
 const HEADER = /^([a-z\d-]+): *(\S.*)$/i;
-/** Of a name and a file's name; `filename*` may repeat the latter, as .NET has it. Names need no escapes. */
+/** The name and the file's name; `filename*` may repeat the latter, as in .NET. Names need no escapes. */
 const DISPOSITION =
   /^form-data *; *name=(?:"([\w.:[\]-]+)"|([\w.:-]+))(?: *; *filename=(?:"([^"]+)"|([\w.~-]+))(?: *; *filename\*=[\w.~%'!#$&+^`|-]+)?)?$/;
 const FILE_TYPE = /^((?!multipart\/|message\/)[\w!#$&^.+-]+\/[\w!#$&^.+-]+) *(?:;.*)?$/i;
 const TEXT_TYPE = /^(?:text\/plain|application\/json) *(?:; *charset="?(utf-8|us-ascii|iso-8859-1)"? *)?$/i;
 /** The contents are the bytes as they stand. */
 const TRANSFER_ENCODING = /^(?:binary|8bit|7bit)$/i;
-/** Controls, and what some readers take for the end of a line. */
+/** Controls, and characters that some readers take for a line end. */
 const UNREADABLE = /[\p{Cc}\u2028\u2029]/u;
 /** Its value would be the encoding of all texts. */
 const CHARSET_FIELD = '_charset_';
@@ -69,29 +69,29 @@ export interface UploadedForm {
   bytesMax: number;
 }
 
-/** A boundary of RFC 2046, and nothing else but that texts are UTF-8. */
+/** A boundary of RFC 2046, and no other parameter except that texts are UTF-8. */
 const FORM_TYPE =
   /^multipart\/form-data *; *(?:charset="?utf-8"? *; *)?boundary=(?:"([\w'()+,./:=? -]{0,69}[\w'()+,./:=?-])"|([\w'+.-]{1,70})) *(?:; *charset="?utf-8"? *)?$/i;
 
-/** The boundary in the Content-Type of a form; `null` if there is none that all readers take for the same. */
+/** The boundary in the Content-Type of a form; `null` if readers could disagree about it. */
 export function boundaryOf(contentType: string): string | null {
   const [, quoted, plain] = FORM_TYPE.exec(contentType) ?? [];
   return quoted ?? plain ?? null;
 }
 
-/** The field that a part belongs to: what stands before the first bracket of its name. */
+/** The field to which a part belongs: the text before the first bracket of its name. */
 export function fieldNameOf(name: string): string {
   return name.split('[', 1)[0] || name;
 }
 
 export class FormScanner {
-  /** The last part has ended, and the form with it. What follows is left out, but for the end of the line. */
+  /** The last part has ended, and so has the form. Later bytes are left out, except the line end. */
   isComplete = false;
   readonly #delimiter: Uint8Array;
   #state: 'preamble' | 'delimiter' | 'headers' | 'content' | 'end' | 'over' = 'preamble';
   /** Bytes that may be the beginning of a delimiter, or of headers. A form may begin with its first boundary. */
   #held: Uint8Array = LINE_END;
-  /** What is held and was never read. */
+  /** Held bytes that were never read. */
   #added = LINE_END.length;
   #parts = 0;
 
@@ -153,7 +153,7 @@ export class FormScanner {
           break;
         }
         case 'end': {
-          // A line end passes, and nothing else.
+          // Only a line end passes.
           const { at, isWhole } = find(rest.subarray(0, LINE_END.length), LINE_END);
           if (at === 0 && !isWhole) return this.#hold(rest);
           if (isWhole) yield* this.#frame(LINE_END);
@@ -170,7 +170,7 @@ export class FormScanner {
   }
 
   #hold(bytes: Uint8Array): void {
-    // The chunk's memory may be used again.
+    // The chunk's memory may be reused.
     this.#held = bytes.slice();
   }
 
@@ -180,7 +180,7 @@ export class FormScanner {
   }
 }
 
-/** Where the text begins; or where its beginning stands at the end of the bytes, or their end. */
+/** The start of the text; or, at the end of the bytes, the start of its beginning, or their end. */
 function find(bytes: Uint8Array, text: Uint8Array): { at: number; isWhole: boolean } {
   const first = text[0] as number;
   for (let at = bytes.indexOf(first); at >= 0; at = bytes.indexOf(first, at + 1)) {
@@ -191,7 +191,7 @@ function find(bytes: Uint8Array, text: Uint8Array): { at: number; isWhole: boole
   return { at: bytes.length, isWhole: false };
 }
 
-/** How many bytes before `at` are a line end, or the beginning of one at the end of the bytes. */
+/** The number of bytes before `at` that are a line end, or the beginning of one at the end of the bytes. */
 function lineEndBefore(bytes: Uint8Array, at: number): number {
   if (bytes[at - 2] === CR && bytes[at - 1] === LF) return 2;
   return at === bytes.length && bytes[at - 1] === CR ? 1 : 0;
@@ -201,13 +201,13 @@ function isLineEnds(bytes: Uint8Array): boolean {
   return bytes.length % 2 === 0 && bytes.every((byte, at) => byte === (at % 2 === 0 ? CR : LF));
 }
 
-/** What the headers say, each of them on a line of its own; `null` if they are not plain. */
+/** The facts in the headers, each of which is on a line of its own; `null` if they are not plain. */
 function readHead(head: Uint8Array): PartHead | null {
   const headers = headersOf(head);
   const [disposed, quotedName, name = quotedName, quotedFile, file = quotedFile] =
     DISPOSITION.exec(headers?.get('content-disposition') ?? '') ?? [];
   if (disposed === undefined || name === undefined || name.toLowerCase() === CHARSET_FIELD) return null;
-  // Some take the quote after a backslash for one of the name.
+  // Some readers take the quote after a backslash for a part of the name.
   if (file?.endsWith('\\')) return null;
   if (!TRANSFER_ENCODING.test(headers?.get('content-transfer-encoding') ?? 'binary')) return null;
   const type = headers?.get('content-type');

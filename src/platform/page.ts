@@ -14,14 +14,14 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** The page that `limit` and `cursor` ask for; `null` for an invalid cursor. */
+/** The page for `limit` and `cursor`; `null` for an invalid cursor. */
 export function pageRequest({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest | null {
   if (cursor === undefined) return { limit, after: null };
   const bytes = fromBase64Url(cursor);
   return bytes && { limit, after: new TextDecoder().decode(bytes) };
 }
 
-/** Makes a page from its rows and one more, which tells whether another page follows. */
+/** Makes a page from its rows and one more, which shows whether another page follows. */
 export function pageOf<Item>(items: Item[], limit: number, idOf: (item: Item) => string): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);

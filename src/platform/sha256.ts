@@ -1,6 +1,6 @@
 /**
- * SHA-256 of bytes that come in parts (FIPS 180-4), whose state can be stored: a long work that is interrupted goes on
- * with its hash. What is at hand as a whole is hashed by the runtime (`hash.ts`).
+ * SHA-256 of bytes that come in parts (FIPS 180-4), whose state can be stored: interrupted work continues with its
+ * hash. The runtime hashes bytes that are present as a whole (`hash.ts`).
  */
 import { fromBase64Url, toBase64Url } from './base64.ts';
 
@@ -29,7 +29,7 @@ export class Sha256 {
   readonly #block = new Uint8Array(BLOCK_BYTES);
   #length = 0;
 
-  /** What `state` gave; `null` where the text is none. */
+  /** A value that `state` returned; `null` if the text is not one. */
   static from(state: string): Sha256 | null {
     const bytes = fromBase64Url(state);
     if (!bytes || bytes.length < 40 || bytes.length >= 40 + BLOCK_BYTES) return null;

@@ -8,7 +8,7 @@ export function timeOrderedId(nowMs: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${crypto.randomUUID().slice(15)}`;
 }
 
-/** When the id was made; `null` for anything else than such an id. */
+/** The creation time of the id; `null` for a text that is not such an id. */
 export function timeOfId(id: string): number | null {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/.exec(id) ?? [];
   return high && low ? Number.parseInt(high + low, 16) : null;

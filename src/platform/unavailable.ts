@@ -14,9 +14,9 @@ export class ServiceUnavailable extends Error {
 }
 
 /**
- * What D1 and KV say while they are away. From the list of errors in D1's documentation
+ * Messages of D1 and KV while they are unavailable. From the list of errors in D1's documentation
  * (https://developers.cloudflare.com/d1/observability/debug-d1/#error-list); "internal error" is the runtime's own,
- * "Failed to get session commit token" is what workerd says of a locked file, and what KV's binding says begins with
+ * "Failed to get session commit token" is workerd's message for a locked file, and messages of KV's binding begin with
  * the method that failed. Only the start of each message is compared, because a value may follow.
  */
 const OUTAGE =
@@ -39,10 +39,10 @@ const BUG =
 /** The longest chain of causes that is followed; an error may be its own cause. */
 const CAUSES_MAX = 4;
 
-/** The message for the caller where storage is unavailable; `null` where the error is a bug. */
+/** The message for the caller if storage is unavailable; `null` if the error is a bug. */
 export function unavailableReason(error: unknown): string | null {
   const chain = causesOf(error);
-  // By name, because an error from a Durable Object arrives without its class.
+  // Found by name, because an error from a Durable Object arrives without its class.
   const unavailable = chain.find(({ name }) => name === 'ServiceUnavailable');
   if (unavailable) return unavailable.message;
   if (chain.some((each) => each instanceof NoAnswerInTime || isMarkedUnavailable(each))) return OUTAGE_REASON;
@@ -53,7 +53,7 @@ export function unavailableReason(error: unknown): string | null {
   return texts.some((text) => text.startsWith('D1_ERROR')) || isUnansweredQuery(chain) ? OUTAGE_REASON : null;
 }
 
-/** The refusal that a request gets for what was thrown: 503 where storage is away, 500 for a fault of ours. */
+/** The refusal for a request that threw an error: 503 if storage is unavailable, 500 for a fault of the service. */
 export function thrownRefusal(error: unknown): { code: 'SERVICE_UNAVAILABLE' | 'INTERNAL_ERROR'; message: string } {
   const reason = unavailableReason(error);
   return reason === null
@@ -62,8 +62,8 @@ export function thrownRefusal(error: unknown): { code: 'SERVICE_UNAVAILABLE' | '
 }
 
 /**
- * The error to throw where reading configuration failed. Such a read only queries D1, so every error that is not
- * clearly a bug counts as an outage, also with an unknown message.
+ * The error to throw if reading configuration failed. Such a read only queries D1, so every error that is not clearly a
+ * bug counts as an outage, also with an unknown message.
  */
 export function unreadable(cause: unknown): unknown {
   const isOurs = causesOf(cause).some(({ name, message }) => name !== 'Error' || BUG.test(message));
@@ -71,7 +71,7 @@ export function unreadable(cause: unknown): unknown {
   return new ServiceUnavailable(OUTAGE_REASON, { cause });
 }
 
-/** The error and what caused it. */
+/** The error and its causes. */
 function causesOf(error: unknown): Error[] {
   const chain: Error[] = [];
   for (let each = error; each instanceof Error && chain.length < CAUSES_MAX; each = each.cause) chain.push(each);

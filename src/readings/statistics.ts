@@ -6,14 +6,14 @@
 
 /** The 90th percentile of a normal distribution, in standard deviations. */
 export const Z_90 = 1.2815515655446004;
-/** The 95th percentile: nine in ten values are at most so many standard deviations away. */
+/** The 95th percentile of a normal distribution: nine of ten values are at most this many standard deviations away. */
 export const Z_95 = 1.6448536269514722;
 /** One standard deviation of a normal distribution in median absolute deviations: 1 / 0.6745. */
 export const SD_PER_MAD = 1.4826;
 
 /**
- * The 90th percentile of Student's t, of one degree of freedom or more, by the expansion of Abramowitz and Stegun 26.7.5: 4
- * percent too small of one, and less than half a percent of two.
+ * The 90th percentile of Student's t, of one degree of freedom or more, by the expansion of Abramowitz and Stegun
+ * 26.7.5: 4 percent too small for one degree, and less than half a percent for two.
  */
 export function studentsT90(freedom: number): number {
   const z = Z_90;

@@ -1,6 +1,6 @@
 /**
- * The start page: what this is, a call with its real cost, the way to a first one, the guides, and what a new deployment
- * still lacks. And the page that a person gets who opens a route of the API in a browser.
+ * The start page: the product, a call with its real cost, the way to a first one, the guides, and the missing parts of
+ * a new deployment. And the page for a person who opens a route of the API in a browser.
  */
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { fixedUsd, NANO_DIGITS } from '../domain/money.ts';
@@ -8,7 +8,7 @@ import { Badge, Card } from '../ui/parts.tsx';
 import { guidePath, operationPath } from './docs/paths.ts';
 import { publicPage } from './shell.tsx';
 
-/** As `operator/setup.ts` finds it. */
+/** A step in the form of `operator/setup.ts`. */
 interface Step {
   name: string;
   done: boolean;
@@ -28,7 +28,7 @@ const PLAN = `{
   }
 }`;
 
-/** The two requests of a customer's first call on that plan, and what matters of their answers. */
+/** The two requests of a customer's first call on that plan, and the important fields of their answers. */
 const BEGIN = {
   operationId: 'beginCall',
   path: '/call_begin',
@@ -68,7 +68,7 @@ const END = {
 };
 const COST = `$${fixedUsd(BigInt(JSON.parse(END.answer).costUsdNano), NANO_DIGITS)}`;
 
-/** What each guide is for. */
+/** The purpose of each guide. */
 const GUIDES = [
   ['concepts', 'Concepts', 'the terms, in ten minutes'],
   ['plans', 'Plans', 'what a customer may use, and what happens at a limit'],
@@ -93,7 +93,7 @@ const PLACES = [
   ['/health', 'Health', 'whether the service serves, for monitors'],
 ] as const;
 
-/** What each step is, and how it is done. */
+/** The meaning of each step, and its instructions. */
 const STEPS: Readonly<Record<string, { text: string; todo: string }>> = {
   database: {
     text: 'The database answers and has its tables',
@@ -235,7 +235,7 @@ interface ExchangeProps {
   answer: string;
 }
 
-/** A request, which leads to its operation with all its headers, and what of its answer matters. */
+/** A request, which links to its operation with all its headers, and the important fields of its answer. */
 const Exchange: FC<PropsWithChildren<ExchangeProps>> = ({
   title,
   operationId,
@@ -273,7 +273,7 @@ const SetupStep: FC<Step> = ({ name, done }) => {
   );
 };
 
-/** What a browser shows where a program gets an error as JSON. */
+/** The page in place of an error, which programs get as JSON. */
 export function errorPage({ code, message }: { code: string | null; message: string }): Promise<string> {
   return publicPage(
     { title: message, description: 'An error of the Callmeter API.', section: 'home', narrow: true },

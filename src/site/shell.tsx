@@ -14,7 +14,7 @@ export interface PublicPageProps {
   canonical?: string;
   section: 'home' | 'models' | 'docs';
   narrow?: boolean;
-  /** Stands beside the content, and before it on a narrow screen. */
+  /** Content beside the main content, and before it on a narrow screen. */
   beside?: Child;
 }
 
@@ -91,7 +91,7 @@ const Head: FC<{ title: string; description: string; canonical: string | undefin
   </>
 );
 
-/** Paragraphs with `code`, as in the contract's descriptions. */
+/** Paragraphs with `code`, in the form of the contract's descriptions. */
 export const Prose: FC<{ text: string }> = ({ text }) => (
   <div class="prose">
     {text.split('\n\n').map((paragraph) => (

@@ -17,7 +17,7 @@ const HTTPS_PORT = 443;
  */
 const PORT_UNPRIVILEGED_MIN = 1_024;
 
-/** IANA's special-purpose blocks that are not the public internet, and Azure's metadata address. */
+/** IANA's special-purpose blocks outside of the public internet, and Azure's metadata address. */
 const IPV4_REFUSED: readonly (readonly [string, number, string])[] = [
   ['0.0.0.0', 8, 'unspecified'],
   ['10.0.0.0', 8, 'private'],

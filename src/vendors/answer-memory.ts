@@ -1,17 +1,19 @@
 /**
- * The memory of an isolate for answers that are held. All requests of the isolate share it: vendors and callers that are
- * slow in the middle of large answers must not fill the isolate, which has 128 MB for everything.
+ * The memory of an isolate for answers that are held. All requests of the isolate share it: vendors and callers that
+ * are slow in the middle of large answers must not fill the isolate, which has 128 MB in all.
  */
 import { remember } from '../platform/isolate-memory.ts';
 
-/** An answer of so many bytes may be held, if there is room. */
+/** The most bytes of an answer that may be held, if there is room. */
 export const HELD_BYTES_MAX = 10 * 1024 * 1024;
 /**
- * Of all answers together: held until they are whole, or until a slow caller has read what came, long events among them;
- * and recorded for a retry while they pass.
+ * The bound for all answers together: those held until they are complete, or until a slow caller has read the part that
+ * arrived, including long events; and those recorded for a retry while they pass.
  */
 const POOL_BYTES_MAX = { whole: 32 * 1024 * 1024, recorded: 16 * 1024 * 1024 };
-/** If so much is held of answers that must be whole, no further request is begun: those under way need the rest. */
+/**
+ * If this much is held of answers that must be complete, no further request begins: those in progress need the rest.
+ */
 export const BUSY_BYTES = 20 * 1024 * 1024;
 /** Why a request must come back later. */
 export const ANSWERS_HELD = "vendors' large answers fill the memory for the moment; send the request again";
@@ -23,7 +25,7 @@ export function isAnswerMemoryFull(): boolean {
   return held.value.whole >= BUSY_BYTES;
 }
 
-/** What one answer holds. */
+/** The bytes that one answer holds. */
 export class HeldBytes {
   readonly #pool: keyof typeof POOL_BYTES_MAX;
   #bytes = 0;

@@ -1,10 +1,11 @@
 /**
  * The capabilities that a request to a vendor uses besides text: web search, images, audio, and other tools that the
- * vendor hosts. They are read from the request alone, in the forms of OpenAI, Anthropic, Google and the vendors that are compatible with OpenAI.
+ * vendor hosts. They are read from the request alone, in the forms of OpenAI, Anthropic, Google and the vendors that
+ * are compatible with OpenAI.
  *
  * The rules are the tables below. They match parts of names, because vendors date their tools (`web_search_20250305`).
- * Whatever a request refers to at the vendor, such as a stored prompt, cannot be read here; what the call used is still
- * counted from the answer.
+ * Content that a request refers to at the vendor, such as a stored prompt, cannot be read here; the usage of the call
+ * is still counted from the answer.
  */
 import type { Capability } from '../domain/plan.ts';
 import { type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
@@ -12,7 +13,7 @@ import { type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures
 export interface VendorRequestParts {
   /** The path of the address, with or without its origin; some endpoints make only images or speech. */
   path?: string | undefined;
-  /** As the vendor calls it. */
+  /** The vendor's name of the model. */
   model?: string | undefined;
   body: Fields;
 }
@@ -25,10 +26,10 @@ export interface VendorRequestParts {
  * openrouter.ai/docs/guides/features/ server-tools; console.groq.com/docs/tool-use/built-in-tools; for xAI
  * developers.cloudflare.com/ai-gateway/usage/web-search and the reference of @langchain/xai.
  *
- * Hosted tools are those that have a fee, or that let the vendor reach what the service cannot see: OpenAI
+ * Hosted tools are those with a fee, or those that let the vendor reach systems that the service cannot see: OpenAI
  * `code_interpreter`, `shell`, `mcp`, `file_search`; Anthropic `code_execution_20250825`, `web_fetch_20250910`,
- * `mcp_toolset`; Google `code_execution`, `google_maps`, `file_search`, `url_context`, `mcp_servers`. Tools that the caller
- * runs, such as `computer_use`, `local_shell` and `bash`, are none.
+ * `mcp_toolset`; Google `code_execution`, `google_maps`, `file_search`, `url_context`, `mcp_servers`. Tools that the
+ * caller runs, such as `computer_use`, `local_shell` and `bash`, are not included.
  */
 const TOOLS: readonly (readonly [RegExp, Capability])[] = [
   [/(?:^|[:_$])(?:web|google|live|browser|x)_search/, 'search'],
@@ -40,8 +41,8 @@ const TOOLS: readonly (readonly [RegExp, Capability])[] = [
 ];
 
 /**
- * Fields of a body that switch a capability on. OpenAI `web_search_options`, `audio` (the voice of a spoken answer);
- * xAI `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search); Anthropic
+ * Fields of a body that enable a capability. OpenAI `web_search_options`, `audio` (the voice of a spoken answer); xAI
+ * `search_parameters`; Qwen `enable_search` (developers.cloudflare.com/ai-gateway/usage/web-search); Anthropic
  * `mcp_servers`.
  */
 const FIELDS: readonly (readonly [string, Capability])[] = [
@@ -77,7 +78,7 @@ const PATHS: readonly (readonly [RegExp, Capability])[] = [
 
 /** Fields that list the wanted kinds of output: OpenAI's, and Google's in both spellings. */
 const MODALITIES = ['modalities', 'output_modalities', 'response_modalities', 'responseModalities'];
-/** Members that tell the media type of a part: the type itself, or a file as a data URL. */
+/** Members that state the media type of a part: the type itself, or a file as a data URL. */
 const MEDIA = ['mimeType', 'mime_type', 'media_type', 'file_data', 'url'];
 const CAPABILITIES: readonly Capability[] = ['search', 'image', 'audio', 'tools'];
 
@@ -110,14 +111,14 @@ function isSwitchedOn(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && !isEmpty && fieldsOf(value).mode !== 'off';
 }
 
-/** The tools of the request, of items of its input, and inside of other tools. */
+/** The tools of the request, of items of its input, and inside other tools. */
 export function toolsOf(body: Fields): Fields[] {
   const holders = [body, ...listOf(body.input).map(fieldsOf)];
   const tools = holders.flatMap((holder) => listOf(holder.tools)).map(fieldsOf);
   return [...tools, ...tools.flatMap((tool) => listOf(tool.tools).map(fieldsOf))];
 }
 
-/** The names that tell what a tool is, in snake case: its type, or the members that name one. */
+/** The names that identify a tool, in snake case: its type, or the members that name one. */
 function namesOf(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).

@@ -1,8 +1,8 @@
 /**
- * Reasoning effort as one scale: the requested level, lowered to what the plan allows and to what the model supports
- * (contract 4.1, rules 3 and 4).
+ * Reasoning effort as one scale: the requested level, lowered to the plan's ceiling and to a level that the model
+ * supports (contract 4.1, rules 3 and 4).
  *
- * What a model supports is the catalog's `reasoningEfforts`. Where the catalog does not know, the requested level
+ * The catalog's `reasoningEfforts` has the supported levels. If the catalog does not know them, the requested level
  * passes unchanged and the vendor decides.
  */
 import type { ReasoningLevel } from '../domain/plan.ts';
@@ -23,8 +23,8 @@ export interface EffortChoice {
 /**
  * The effort of one attempt: the requested level under the plan's ceiling, as the model supports it.
  *
- * Where no level was requested, the model's own default stands. Only if the ceiling allows no more than the model's
- * lowest level is that level sent: it can never make a model think more than its default would.
+ * If no level was requested, the model's own default stays. Only if the ceiling allows no more than the model's lowest
+ * level is that level sent: it can never make a model think more than its default would.
  */
 export function chooseEffort(
   requested: Effort | undefined,
@@ -43,9 +43,9 @@ export function chooseEffort(
 }
 
 /**
- * The level that the model runs at: the requested one if it is supported, else the nearest below, else the model's
- * lowest. `minimal` becomes the lowest level that reasons at all. `undefined` where the model has no levels: the field
- * is then left out.
+ * The level at which the model runs: the requested one if it is supported, otherwise the nearest below, otherwise the
+ * model's lowest. `minimal` becomes the lowest level that reasons at all. `undefined` if the model has no levels: the
+ * field is then left out.
  */
 export function effectiveEffort(requested: Effort, supported: readonly string[] | undefined): Effort | undefined {
   if (supported === undefined) return requested;
@@ -73,7 +73,7 @@ export function ceilingOf(level: ReasoningLevel): Effort | undefined {
 /** The most tokens of thinking under a ceiling, for requests that bound it in tokens. */
 const THINKING_TOKENS_MAX: Partial<Record<Effort, number>> = { none: 0, low: 4_096, medium: 16_384 };
 
-/** The lower of the requested tokens of thinking and what the ceiling allows. */
+/** The lower of the requested thinking tokens and the ceiling's. */
 export function thinkingWithin(tokens: number, ceiling: Effort | undefined): number {
   return ceiling === undefined ? tokens : Math.min(tokens, THINKING_TOKENS_MAX[ceiling] ?? tokens);
 }
@@ -86,14 +86,14 @@ export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort 
 
 /**
  * The body of a request in OpenAI's forms, for a model that takes no effort: without `reasoning_effort`, and without
- * `reasoning` where that names an effort.
+ * `reasoning` if that names an effort.
  */
 export function withoutEffort(body: Fields): Fields {
   const { reasoning_effort: _effort, reasoning, ...rest } = body;
   return reasoning === undefined || fieldsOf(reasoning).effort !== undefined ? rest : { ...rest, reasoning };
 }
 
-/** What stands in the place of an effort, a budget or a mode, and asks for no thinking. */
+/** Values of an effort, a budget or a mode that ask for no thinking. */
 const NO_THINKING = new Set(['', '0', 'none', 'disabled', 'false']);
 
 /** Whether the request asks its model to think, in any vendor's form. Without that, the model's own default stands. */

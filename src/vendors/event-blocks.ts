@@ -1,9 +1,9 @@
 /**
- * Cuts the bytes of a stream where its events end, wherever the chunks end.
+ * Cuts the bytes of a stream at the ends of its events, wherever the chunks end.
  *
  * All blocks together are exactly the bytes of the stream. Server-sent events end with an empty line. Google's other
- * form of stream is an array of JSON objects, and an answer that is no stream is one object. Events end with an ASCII
- * character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
+ * form of stream is an array of JSON objects, and an answer that is not a stream is one object. Events end with an
+ * ASCII character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import { LF } from '../platform/bytes.ts';
@@ -12,12 +12,13 @@ import { HeldBytes } from './answer-memory.ts';
 import { JsonSkim } from './json-skim.ts';
 
 /**
- * The longest event that is held until it is whole. A longer one (a picture, a finished response that repeats its whole
- * output) passes in pieces, and is read without what is long in it.
+ * The longest event that is held until it is complete. A longer one (a picture, a finished response that repeats its
+ * whole output) passes in pieces, and is read without its long texts.
  */
 const EVENT_BYTES_MAX = 1024 * 1024;
 /**
- * The same of events that must be whole, because they are replaced or their text is limited, if there is memory for them.
+ * The same bound for events that must be complete, because they are replaced or their text is limited, if there is
+ * memory for them.
  */
 export const WHOLE_EVENT_BYTES_MAX = 10 * 1024 * 1024;
 
@@ -29,9 +30,12 @@ export interface StreamEvent {
 
 export interface Block {
   bytes: Uint8Array;
-  /** `null` for comments, empty lines and pieces of a long event but the last, which has what is short in the event. */
+  /**
+   * `null` for comments, empty lines and pieces of a long event. Only its last piece has an event, which contains its
+   * short texts.
+   */
   event: StreamEvent | null;
-  /** A server-sent event, which can be replaced if it is whole, or a part of a JSON document. */
+  /** A server-sent event, which can be replaced if it is complete, or a part of a JSON document. */
   form: 'sse' | 'json';
   /** Only the last piece of a long event: it cannot be replaced. */
   isPiece?: true;
@@ -43,7 +47,7 @@ const BEFORE_CONTENT = new Set([9, LF, CR, 32, 0xef, 0xbb, 0xbf]);
 
 export class EventBlocks {
   readonly #bytesMax: number;
-  /** Of an event that is longer than others. */
+  /** For an event that is longer than usual. */
   readonly #memory = new HeldBytes();
   readonly #decoder = new TextDecoder();
   readonly #parsed: EventSourceMessage[] = [];
@@ -54,7 +58,7 @@ export class EventBlocks {
   #heldLength = 0;
   /** Reads the unfinished block, if it is too long to be held: its pieces pass as they come. */
   #skim: JsonSkim | null = null;
-  /** What was skimmed of it. */
+  /** The skimmed text of the unfinished block. */
   #skimmed: Uint8Array[] = [];
   #skimmedLength = 0;
   // State of the server-sent events.
@@ -64,7 +68,7 @@ export class EventBlocks {
   #depth = 0;
   readonly #string = new StringEnd();
   #elementDepth = 0;
-  /** Where the current element begins in the block. */
+  /** The start of the current element in the block. */
   #elementStart = 0;
 
   constructor(bytesMax = EVENT_BYTES_MAX) {
@@ -78,7 +82,7 @@ export class EventBlocks {
     const blocks: Block[] = [];
     let start = 0;
     if (this.#form === 'sse' && chunk[0] === LF && this.#afterCr && this.#lineEmpty && this.#heldLength === 0) {
-      // The LF of the CR LF whose CR has ended the block before.
+      // The LF of a CR LF whose CR has ended the previous block.
       blocks.push({ bytes: chunk.subarray(0, 1), event: null, form: 'sse' });
       this.#afterCr = false;
       start = 1;
@@ -103,7 +107,7 @@ export class EventBlocks {
     return blocks;
   }
 
-  /** The rest, after the last chunk. The last event counts even without the empty line after it. */
+  /** The remaining blocks after the last chunk. The last event counts even without the empty line after it. */
   end(): Block[] {
     const isHeld = this.#heldLength > 0;
     if (!isHeld && !this.#skim) return [];
@@ -117,14 +121,17 @@ export class EventBlocks {
   #eventEnds(byte: number): boolean {
     const secondHalf = this.#afterCr && byte === LF;
     this.#afterCr = byte === CR;
-    // The LF of a CR LF whose CR has ended the line already.
+    // The LF of a CR LF whose CR has already ended the line.
     if (secondHalf) return false;
     const wasEmpty = this.#lineEmpty;
     this.#lineEmpty = byte === LF || byte === CR;
     return this.#lineEmpty && wasEmpty;
   }
 
-  /** Whether an object ends that is alone or in the outermost array; `offset` counts from the start of this part. */
+  /**
+   * Whether this byte ends an object that is alone or in the outermost array; `offset` counts from the start of this
+   * part.
+   */
   #jsonEnds(byte: number, offset: number): boolean {
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
       if (byte === OPEN_OBJECT && this.#elementDepth === 0 && this.#depth <= 1) {
@@ -142,7 +149,7 @@ export class EventBlocks {
 
   #hold(part: Uint8Array): Block[] {
     if (!this.#skim && this.#hasRoom(part.length)) {
-      // A copy: the runtime may use the chunk's memory again.
+      // A copy: the runtime may reuse the chunk's memory.
       this.#held.push(part.slice());
       this.#heldLength += part.length;
       return [];
@@ -154,18 +161,18 @@ export class EventBlocks {
     });
   }
 
-  /** Whether so many bytes more of a block can be held. */
+  /** Whether this many more bytes of a block can be held. */
   #hasRoom(more: number): boolean {
     const length = this.#heldLength + more;
     return length <= this.#bytesMax && (length <= EVENT_BYTES_MAX || this.#memory.take(more));
   }
 
-  /** Gives the memory back, of a stream that is not read to its end. */
+  /** Releases the memory of a stream that is not read to its end. */
   release(): void {
     this.#memory.release();
   }
 
-  /** The pieces that were held of a block that is too long to be held. */
+  /** The held pieces of a block that became too long to be held. */
   #beginSkim(): Uint8Array[] {
     this.#skim ??= new JsonSkim(this.#form === 'json' ? 'document' : 'lines');
     this.#memory.release();
@@ -174,7 +181,7 @@ export class EventBlocks {
   }
 
   #skimPiece(bytes: Uint8Array): void {
-    // What stands before an element of a list is none of it.
+    // The bytes before an element of a list are not part of it.
     const skipped = Math.min(bytes.length, this.#elementStart);
     this.#elementStart -= skipped;
     const kept = this.#skim?.push(bytes.subarray(skipped));
@@ -183,7 +190,7 @@ export class EventBlocks {
     this.#skimmedLength += kept.length;
   }
 
-  /** What was skimmed of the block. */
+  /** The skimmed text of the block. */
   #endSkim(): Uint8Array {
     const skimmed = joined(this.#skimmed);
     this.#skim = null;
@@ -205,7 +212,7 @@ export class EventBlocks {
     return pieces.map((piece, index) => (index === pieces.length - 1 ? { ...piece, event, isPiece: true } : piece));
   }
 
-  /** Where the element of a list begins that ends here. */
+  /** The start of the list's element that ends here. */
   #endElement(): number {
     const start = this.#elementStart;
     this.#elementDepth = 0;

@@ -1,10 +1,10 @@
 /**
- * Makes a short document of JSON of any length, in bounded memory: what says who answered, how it ended and what it used.
- * Takes whole documents and server-sent events, in chunks that end anywhere.
+ * Makes a short document of JSON of any length, in bounded memory: it keeps the facts about the model, the end and the
+ * usage of an answer. Takes whole documents and server-sent events, in chunks that end anywhere.
  *
- * A text that is longer than the bound becomes an empty one. Numbers and literals that stand in a list are left out: they
- * are the content of embeddings. Once the document has `KEPT_BYTES`, all elements of lists are left out but those below a
- * member that is named after usage; beyond `KEPT_BYTES_MAX` everything is. What is left is JSON if the whole was.
+ * A text that is longer than the bound becomes an empty one. Numbers and literals in a list are left out: they are the
+ * content of embeddings. After `KEPT_BYTES` of the document, all elements of lists are left out except those below a
+ * member that is named after usage; after `KEPT_BYTES_MAX`, everything is. The result is JSON if the whole was.
  */
 
 import { LF } from '../platform/bytes.ts';
@@ -23,7 +23,7 @@ import {
 
 /** Longer than the name of any model, event or kind of usage. */
 const TEXT_BYTES_MAX = 1_024;
-/** Of one document. More than ten pictures or a thousand embeddings leave. */
+/** For one document. More than ten pictures or a thousand embeddings leave after skimming. */
 const KEPT_BYTES = 256 * 1024;
 const KEPT_BYTES_MAX = 512 * 1024;
 /** Deeper values are left out. */
@@ -41,7 +41,7 @@ interface Level {
 export class JsonSkim {
   readonly #isLines: boolean;
   readonly #kept = new Bytes();
-  /** Bytes that are kept of the document so far. */
+  /** Bytes of the document that are kept so far. */
   #keptBytes = 0;
   readonly #levels: Level[] = [];
   /** Levels of a value that is left out. */
@@ -53,17 +53,17 @@ export class JsonSkim {
   #length = 0;
   #inText = false;
   readonly #end = new StringEnd();
-  /** Where the next line ends in this chunk, once that is looked up. */
+  /** The end of the next line in this chunk, after it has been searched. */
   #lineEnd = -1;
-  /** Within a number or a literal, and whether it is kept. */
+  /** Whether a number or a literal is being read, and whether it is kept. */
   #inWord: 'kept' | 'left out' | null = null;
 
-  /** `lines`: each line is a document of its own, whatever stands before it; that is so in server-sent events. */
+  /** `lines`: each line is a document of its own, whatever comes before it; server-sent events are like that. */
   constructor(of: 'document' | 'lines' = 'document') {
     this.#isLines = of === 'lines';
   }
 
-  /** What is left of the chunk, and of the end of a value that began before it. */
+  /** The kept part of the chunk, and of the end of a value that began before it. */
   push(chunk: Uint8Array): Uint8Array {
     this.#lineEnd = -1;
     for (let at = 0; at < chunk.length; at += 1) {
@@ -88,7 +88,7 @@ export class JsonSkim {
   #byte(byte: number): void {
     if (byte === LF && this.#isLines) this.#endLine();
     else if (this.#levels.length === 0 && this.#leftOut === 0 && byte !== OPEN_OBJECT && byte !== OPEN_LIST)
-      // Around documents everything is kept.
+      // Everything around documents is kept.
       this.#kept.add(byte);
     else if (byte === QUOTE) {
       this.#inWord = null;
@@ -124,7 +124,7 @@ export class JsonSkim {
     }
   }
 
-  /** A number or a literal. */
+  /** Reads a number or a literal. */
   #word(byte: number): void {
     if (this.#leftOut > 0) return;
     if (this.#inWord === null) {
@@ -136,7 +136,7 @@ export class JsonSkim {
     if (this.#inWord === 'kept') this.#keep(byte);
   }
 
-  /** A name of a member, or a value. */
+  /** Ends the name of a member, or a value. */
   #endText(): void {
     const isWhole = this.#length <= TEXT_BYTES_MAX;
     const text = this.#text.subarray(0, isWhole ? this.#length : 0);
@@ -154,7 +154,7 @@ export class JsonSkim {
     this.#name = null;
   }
 
-  /** Before a value that is kept. */
+  /** Called before a value that is kept. */
   #begin(): void {
     const level = this.#levels.at(-1);
     if (!level) return;
@@ -188,7 +188,7 @@ export class JsonSkim {
     this.#keptBytes += 1;
   }
 
-  /** What follows is another document, whatever was open. */
+  /** The next line is another document, whatever was open. */
   #endLine(): void {
     this.#levels.length = 0;
     this.#leftOut = 0;
@@ -197,7 +197,7 @@ export class JsonSkim {
     this.#kept.add(LF);
   }
 
-  /** Where the line ends that the chunk has at `from`; a document is one line. */
+  /** The end of the line in the chunk that contains `from`; a document is one line. */
   #endOfLine(chunk: Uint8Array, from: number): number {
     if (!this.#isLines) return chunk.length;
     if (this.#lineEnd < from) {
@@ -213,7 +213,7 @@ export class JsonSkim {
   }
 }
 
-/** A vendor's JSON, parsed: without what is long in it, if it has too many values. `undefined` if it is none. */
+/** A vendor's JSON, parsed: without its long texts if it has too many values. `undefined` if it is not JSON. */
 export function readJson(text: string): unknown {
   return hasTooManyValues(text) ? parseAnswer(decoder.decode(skimmed(text))) : parseAnswer(text);
 }
@@ -240,7 +240,7 @@ class Bytes {
     this.#length += 1;
   }
 
-  /** All of them, which are let go. */
+  /** All of the bytes, whose memory is released. */
   released(): Uint8Array {
     const bytes = this.#bytes.slice(0, this.#length);
     this.#length = 0;

@@ -1,15 +1,15 @@
 /**
- * What each kind of vendor accepts: the endpoints that it has, how chat is asked for, the name of its output bound, how
- * it takes a key, and by which rules it counts tokens.
+ * The requests that each kind of vendor accepts: its endpoints, the form of chat, the name of its output bound, the
+ * header for its key, and the rules by which it counts tokens.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 
-/** Endpoints beside chat completions, which every kind can be asked for. */
+/** Endpoints besides chat completions, which every kind can be asked for. */
 type Endpoints =
   | 'embeddings'
-  /** Images that are made of text alone. */
+  /** Images that are made from text alone. */
   | 'images'
-  /** OpenAI's others: responses, completions of text, edits of images, audio, moderations. */
+  /** OpenAI's others: responses, text completions, edits of images, audio, moderations. */
   | 'others'
   /** Anthropic's own. */
   | 'messages'
@@ -21,21 +21,21 @@ export interface Accepted {
   /** The form in which chat completions are asked for. */
   chatAs: 'chat' | 'messages';
   /**
-   * The newest name of the output bound in chat completions that the vendor is sure to know. One that knows the newest of
-   * all may refuse a request with two.
+   * The newest name of the output bound in chat completions that the vendor certainly knows. One that knows the newest
+   * of all may refuse a request with two.
    */
   chatBound: 'max_completion_tokens' | 'max_tokens';
   /** The header that takes its key. */
   keyHeader: 'authorization' | 'x-api-key' | 'x-goog-api-key';
   /** OpenAI's endpoints lie below the root of its own API, at `/openai`. */
   hasOpenAiBelow: boolean;
-  /** Whose rules count images and sounds. */
+  /** The vendor whose rules count images and sounds. */
   mediaOf: 'openai' | 'anthropic' | 'google' | 'others';
-  /** Whose models it has, for the vocabulary of a text; `any` if that is not sure. */
+  /** The vendor whose models it has, for the vocabulary of a text; `any` if that is not certain. */
   vocabularyOf: 'openai' | 'anthropic' | 'google' | 'any';
 }
 
-/** What an operator registered as compatible with OpenAI is taken to have all endpoints. */
+/** A vendor that an operator registered as compatible with OpenAI is assumed to have all endpoints. */
 const COMPATIBLE: Accepted = {
   endpoints: ['embeddings', 'images', 'others'],
   chatAs: 'chat',
@@ -48,7 +48,7 @@ const COMPATIBLE: Accepted = {
 
 export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
   openai: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaOf: 'openai', vocabularyOf: 'openai' },
-  // Of OpenAI's endpoints it has chat alone (platform.claude.com/docs/en/api/openai-sdk).
+  // It has only chat of OpenAI's endpoints (platform.claude.com/docs/en/api/openai-sdk).
   anthropic: {
     endpoints: ['messages'],
     chatAs: 'messages',
@@ -58,7 +58,7 @@ export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
     mediaOf: 'anthropic',
     vocabularyOf: 'anthropic',
   },
-  // Of OpenAI's endpoints it has chat, embeddings, images, batches and models (ai.google.dev/gemini-api/docs/openai).
+  // It has chat, embeddings, images, batches and models of OpenAI's endpoints (ai.google.dev/gemini-api/docs/openai).
   google: {
     endpoints: ['embeddings', 'images', 'generateContent'],
     chatAs: 'chat',
@@ -68,7 +68,7 @@ export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
     mediaOf: 'google',
     vocabularyOf: 'google',
   },
-  // The name of a model is that of a deployment, which does not tell its vocabulary.
+  // A model's name is that of a deployment, which does not determine its vocabulary.
   azure: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaOf: 'openai' },
   bedrock: COMPATIBLE,
   vertex: COMPATIBLE,
@@ -76,7 +76,7 @@ export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
   compatible: COMPATIBLE,
 };
 
-/** Tells of a kind whether it has the endpoints. */
+/** Returns whether a kind has the endpoints. */
 export function offering(endpoints: Endpoints): (kind: VendorKind) => boolean {
   return (kind) => ACCEPTED[kind].endpoints.includes(endpoints);
 }

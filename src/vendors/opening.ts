@@ -1,38 +1,41 @@
 /**
- * The beginning of an answer: whether it is events, JSON or something else, by its bytes and not by what its headers say;
- * and its first event, for which it can be judged before anything of it is passed on.
+ * The beginning of an answer: whether it is events, JSON or something else, judged by its bytes and not by its headers;
+ * and its first event, so that it can be judged before any of it is passed on.
  */
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
 
 export interface Opening {
   content: 'events' | 'json' | 'other';
-  /** `null` if the answer is no events, or none came in time. */
+  /** `null` if the answer has no events, or none came in time. */
   first: StreamEvent | null;
   /** The whole answer, from its first byte on. */
   body: ReadableStream<Uint8Array>;
 }
 
-/** More is not kept back. */
+/** More bytes are not kept back. */
 const KEPT_BACK_BYTES_MAX = 64 * 1024;
-/** A vendor that says nothing for so long is passed on as it is: callers wait for the headers. */
+/** A vendor that sends nothing for this long is passed on unjudged: callers wait for the headers. */
 const KEPT_BACK_MS_MAX = 20_000;
 /** A field of an event, or a comment between events. */
 const EVENT_LINE = /^(?:data|event|id|retry)?:/;
 /** Long enough for the name of a field. */
 const LINE_LENGTH = 8;
 
-/** What the caller knows of the answers that may come. */
+/** The forms of answer that the caller expects. */
 export interface Expected {
-  /** A text may be the answer, so that only a content type makes it events. */
+  /** A text may be the answer, so only a content type makes it events. */
   isText: boolean;
-  /** Sound or pictures may be the answer, whose bytes may be any: they are not looked at if they are said to be that. */
+  /** Sound or pictures may be the answer, with any bytes: they are not judged if their content type says so. */
   isBinary: boolean;
 }
 
 /** Content of any bytes. */
 const BINARY = /^\s*(?:audio|image|video)\/|octet-stream/i;
 
-/** Reads until the content is known and, of events, until the first is there. Throws if the answer breaks off before. */
+/**
+ * Reads until the content is known and, for events, until the first has arrived. Throws if the answer breaks off
+ * before.
+ */
 export async function openingOf(
   body: ReadableStream<Uint8Array>,
   contentType: string,
@@ -74,7 +77,7 @@ export async function openingOf(
   return { content: content ?? byHeader, first: content === 'events' ? last : null, body: replayed(kept, reader) };
 }
 
-/** `null` while it cannot be told. */
+/** `null` while it is not known. */
 function contentOf(head: string, isEvents: boolean, isText: boolean): Opening['content'] | null {
   const text = head.trimStart();
   if (text === '') return null;
@@ -86,7 +89,7 @@ function contentOf(head: string, isEvents: boolean, isText: boolean): Opening['c
 }
 
 /**
- * The chunks, and then what the reader still reads; never more than is asked for. `letGo` is called once no chunk is held
+ * The chunks, and then the reader's further bytes; never more than requested. `letGo` is called when no chunk is held
  * any more.
  */
 export function replayed(

@@ -1,6 +1,6 @@
 /**
- * What is read of an answer that passes as it comes and is no stream of events: of JSON all but what is long in it, of
- * anything else only whether it came whole.
+ * The parts that are read of an answer that passes while it arrives and is not a stream of events: of JSON, everything
+ * except its long texts; of any other content, only whether it arrived completely.
  */
 import { parseAnswer } from '../platform/json.ts';
 import { joined } from './event-blocks.ts';
@@ -14,7 +14,7 @@ import {
   type VendorUsage,
 } from './usage.ts';
 
-/** What is held of JSON: more than is ever left of one document. */
+/** The most JSON that is held: more than skimming ever keeps of one document. */
 const SKIMMED_BYTES_MAX = 1024 * 1024;
 
 export class PassedBody implements PassingUsage {
@@ -26,7 +26,7 @@ export class PassedBody implements PassingUsage {
   #bytes = 0;
   #ended = false;
 
-  /** Of an answer with these headers, and whether it is JSON. */
+  /** For an answer with these headers; `isJson` is whether it is JSON. */
   constructor(headers: Headers, isJson: boolean) {
     const declared = headers.get('content-length');
     this.#declaredBytes = declared === null || headers.has('content-encoding') ? null : Number(declared);
@@ -36,7 +36,7 @@ export class PassedBody implements PassingUsage {
   push(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     if (!this.#skim || this.#skimmedBytes > SKIMMED_BYTES_MAX) return;
-    // A copy: the runtime may use the chunk's memory again.
+    // A copy: the runtime may reuse the chunk's memory.
     const skimmed = this.#skim.push(chunk).slice();
     this.#skimmedBytes += skimmed.length;
     if (this.#skimmedBytes > SKIMMED_BYTES_MAX) this.#skimmed = [];
@@ -47,7 +47,7 @@ export class PassedBody implements PassingUsage {
     this.#ended = true;
   }
 
-  /** The JSON without its long texts; `undefined` where it is none, or not whole. */
+  /** The JSON without its long texts; `undefined` if it is not JSON, or not complete. */
   get document(): unknown {
     if (this.#skimmed.length === 0) return undefined;
     this.#skimmed = [joined(this.#skimmed)];
@@ -71,7 +71,7 @@ export class PassedBody implements PassingUsage {
     return this.#bytes === 0;
   }
 
-  /** What is too large to be held is no error alone, and bytes are output. */
+  /** A document that is too large to hold is more than an error, and bytes are output. */
   get hasOutput(): boolean {
     return !this.empty;
   }

@@ -1,6 +1,6 @@
 /**
- * Whether a caller is still there, and for how long its vendor is read on once it has left: the vendor bills what it
- * does for nobody, so its figures are waited for, but not for long.
+ * Whether a caller is still connected, and how long its vendor is read on after it has left: the vendor bills its work
+ * even if nobody reads it, so its figures are awaited, but not for long.
  */
 
 /**
@@ -27,12 +27,12 @@ export class Presence {
     return this.#leftAtMs !== null;
   }
 
-  /** For how long the vendor is still read if the caller has left, or would be if it left now. */
+  /** How long the vendor is still read if the caller has left, or would be if it left now. */
   get readOnMs(): number {
     return this.#leftAtMs === null ? READ_ON_MS : Math.max(0, this.#leftAtMs + READ_ON_MS - Date.now());
   }
 
-  /** Calls back once the vendor was read on for long enough; one watch at a time. The returned function ends it. */
+  /** Calls back when the vendor was read on for long enough; one watch at a time. The returned function ends it. */
   watch(over: () => void): () => void {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const readOn = () => {

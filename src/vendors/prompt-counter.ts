@@ -1,14 +1,14 @@
 /**
- * How vendors count the tokens of a prompt for free, without running a model: which requests each kind counts, where,
- * what its counter takes, and how far its count may be from what it bills.
+ * Free counts of a prompt's tokens by its vendor, without running a model: the requests that each kind counts, the
+ * address, the fields that its counter takes, and the possible difference between its count and its bill.
  *
- * OpenAI has no counter for chat completions, and what it counts for the same text as a response has another frame.
+ * OpenAI has no counter for chat completions, and its count of the same text as a response has another frame.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { type Fetcher, requestVendor } from './request.ts';
 import { type Fields, fieldsOf, isFields } from './usage/figures.ts';
 
-/** A request as its vendor would be sent it. */
+/** A request in the form that its vendor would get. */
 export interface PromptToCount {
   kind: VendorKind;
   url: string;
@@ -26,28 +26,28 @@ export interface CountRequest {
 }
 
 export interface PromptCount {
-  /** As the vendor counts. */
+  /** The vendor's count. */
   tokens: number;
-  /** The most that it bills then. */
+  /** The most that it bills for that count. */
   atMost: number;
 }
 
 interface Counter {
-  /** The end of the paths whose requests it counts. */
+  /** Matches the end of the paths whose requests it counts. */
   counts: RegExp;
-  /** What stands there instead in its own path. */
+  /** The counter's own end of the path in its place. */
   at: string;
-  /** What it takes of a request at the path; `null` if it cannot count all of it. */
+  /** The fields that it takes of a request at the path; `null` if it cannot count all of it. */
   bodyOf(request: Fields, path: string): Fields | null;
-  /** The member of its answer that has the count. */
+  /** The member of its answer with the count. */
   member: string;
-  /** The provider calls the count that of the model, and not an estimate. */
+  /** The provider calls the count exact, and not an estimate. */
   isExact: boolean;
 }
 
 /**
- * The margin of a count that is an estimate: for both vendors the difference is said, or seen in their own example, to be
- * a few tokens. 64 are several frames of messages, and 2 % are what a prompt of many messages and tools could add to that.
+ * The margin of an estimated count: both vendors say, or show in their own example, that the difference is a few
+ * tokens. 64 are several frames of messages; 2 % are the possible addition for a prompt of many messages and tools.
  */
 const MARGIN_TOKENS = 64;
 const MARGIN_PERCENT = 2;
@@ -56,9 +56,9 @@ const words = (text: string) => new Set(text.split(/\s+/));
 
 const COUNTERS: Partial<Record<VendorKind, Counter>> = {
   /**
-   * Fields: platform.claude.com/docs/en/api/messages-count-tokens, and `MessageCountTokensParams` of its SDK. "Should be
-   * considered an estimate. In some cases, the actual number may differ by a small amount", and what a tool of the vendor
-   * finds is not in it: platform.claude.com/docs/en/build-with-claude/token-counting.
+   * Fields: platform.claude.com/docs/en/api/messages-count-tokens, and `MessageCountTokensParams` of its SDK. "Should
+   * be considered an estimate. In some cases, the actual number may differ by a small amount". It does not include the
+   * results of the vendor's tools: platform.claude.com/docs/en/build-with-claude/token-counting.
    */
   anthropic: {
     counts: /(?<=^|\/)messages$/,
@@ -108,14 +108,14 @@ export function ofGenerateContent(request: Fields, model: string): Fields {
   return { generateContentRequest: { ...request, model: `models/${model}` } };
 }
 
-/** Whether vendors of the kind count prompts of requests to this address, of which the path suffices. */
+/** Whether vendors of the kind count prompts of requests to this address, which may be only a path. */
 export function isCounted(kind: VendorKind, address: string): boolean {
   return COUNTERS[kind]?.counts.test(address.replace(/[?#].*$/s, '')) ?? false;
 }
 
 /**
- * What the counter is sent for a request: to the same origin, with the same headers. `null` if there is no counter, or if
- * the request has what it does not count.
+ * The counter's request for a request: to the same origin, with the same headers. `null` if there is no counter, or if
+ * it does not count a part of the request.
  */
 export function countRequest({ kind, url: asked, headers, body: request }: PromptToCount): CountRequest | null {
   const counter = COUNTERS[kind];
@@ -124,7 +124,7 @@ export function countRequest({ kind, url: asked, headers, body: request }: Promp
   const body = counter.bodyOf(request, url.pathname);
   if (body === null) return null;
   url.pathname = url.pathname.replace(counter.counts, counter.at);
-  // The form of a stream.
+  // This parameter selects the form of a stream.
   url.searchParams.delete('alt');
   return { kind, url: url.href, headers: headersToCounter(headers), body: JSON.stringify(body) };
 }
@@ -147,13 +147,13 @@ export async function askCounter(
   };
 }
 
-/** Without what belongs to the request that is not made yet. */
+/** Leaves out headers that belong only to the later request. */
 function headersToCounter(headers: Readonly<Record<string, string>>): Record<string, string> {
   const passed = Object.entries(headers).filter(([name]) => !/^(?:content-type|accept|idempotency-key)$/i.test(name));
   return { ...Object.fromEntries(passed), 'content-type': 'application/json' };
 }
 
-/** Whether the vendor fetches a part of the prompt, which may be another one when it is asked for the answer. */
+/** Whether the vendor fetches a part of the prompt, which may have changed when the model is asked. */
 function hasLink(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasLink);
   if (!isFields(value)) return false;

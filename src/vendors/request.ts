@@ -1,10 +1,10 @@
 /**
- * One request to a vendor, with every outcome as data: an answer, a stream, silence, no connection, or a caller that has
- * left.
+ * One request to a vendor, with every outcome as data: an answer, a stream, silence, no connection, or a caller that
+ * has left.
  *
  * Redirects are not followed but returned as answers, because nobody has checked the address behind one. An answer is
- * held up to a bound and within the time limit; of a larger one that must be held, only its usage is read. The headers
- * of the request contain the vendor's key, so they appear in no outcome, no message and no log.
+ * held up to a bound and within the time limit; if a larger one must be held, only its usage is read. The headers of
+ * the request contain the vendor's key, so they appear in no outcome, no message and no log.
  */
 
 import { isConnectionHeader } from '../domain/vendor-headers.ts';
@@ -17,9 +17,9 @@ import { PassedBody } from './passed-body.ts';
 import type { Presence } from './presence.ts';
 import { type PassingUsage, SkimmedUsage } from './usage.ts';
 
-/** Of an answer that cannot be held, more is not read for its usage. */
+/** The most bytes that are read for the usage of an answer that cannot be held. */
 const READ_BYTES_MAX = 64 * 1024 * 1024;
-/** The largest answer that passes through the gateway as a whole; a larger one passes as it comes. */
+/** The largest answer that passes through the gateway as a whole; a larger one passes while it arrives. */
 const WHOLE_BYTES_MAX = 4 * 1024 * 1024;
 
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
@@ -29,58 +29,61 @@ export interface VendorRequest {
   url: string | URL;
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers: Readonly<Record<string, string>>;
-  /** Text, bytes, streams and forms are sent unchanged, anything else as JSON. A GET has none. */
+  /** Text, bytes, streams and forms are sent unchanged, any other value as JSON. A GET has none. */
   body?: unknown;
-  /** For the whole answer; for a stream until its headers arrive, because `meterStream` watches it after that. */
+  /** For the whole answer; for a stream, until its headers arrive: after that, `meterStream` watches it. */
   timeoutMs: number;
   /**
-   * `json`, `text`: held until it is whole. `stream`: whatever comes is a stream. `passed`: events are a stream, and so is
-   * what is too large to be held; any other answer is text. `passed-text`: the same where a text is an answer, which only
-   * its content type makes events. `any`: as `passed`, but all that is no JSON is a stream. `held`: events are a stream,
-   * and anything else is text that is held until it is whole.
+   * `json`, `text`: held until complete. `stream`: any answer is a stream. `passed`: events are a stream, and so is an
+   * answer that is too large to hold; any other answer is text. `passed-text`: the same if a text may be the answer, so
+   * only a content type makes it events. `any`: like `passed`, but everything except JSON is a stream. `held`: events
+   * are a stream, and any other answer is text that is held until complete.
    */
   responseType: 'json' | 'text' | 'stream' | 'passed' | 'passed-text' | 'any' | 'held';
-  /** The caller that waits for the answer: some time after it has left, the request is given up. */
+  /** The caller that waits for the answer: some time after it has left, the request is aborted. */
   presence?: Presence;
-  /** Gives the request up at once, with a body that is not complete. */
+  /** Aborts the request at once, with a body that is not complete. */
   signal?: AbortSignal | undefined;
 }
 
 export type VendorResult =
   /**
-   * `body` is the parsed JSON, or the text if text was asked for or if it is no JSON. The refusal of a stream comes in
-   * this form too, parsed if it is JSON.
+   * `body` is the parsed JSON, or the text if text was requested or if it is not JSON. The refusal of a stream also has
+   * this form, parsed if it is JSON.
    */
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
   | ({ kind: 'stream'; status: number; headers: Headers } & VendorStream)
-  /** It cannot be held, or not be parsed. It was read to its end all the same, for what it says of itself. */
+  /** It cannot be held, or not be parsed. It was still read to its end, for the facts that it states. */
   | { kind: 'too_large'; status: number; ok: boolean; headers: Headers; reading: PassingUsage; message: string }
-  /** Also where the request was given up. */
+  /** Also if the request was aborted. */
   | { kind: 'timeout' }
-  /** The caller left, and no answer came in the time for which the vendor was read on. It may have done the work. */
+  /**
+   * The caller left, and no answer arrived in the time for which the vendor was read on. The vendor may have done the
+   * work.
+   */
   | { kind: 'left' }
-  /** No answer came: there was no connection, or the request cannot be sent. */
+  /** No answer arrived: there was no connection, or the request cannot be sent. */
   | { kind: 'unreachable'; message: string }
   /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
 
 interface VendorStream {
   body: ReadableStream<Uint8Array>;
-  /** By its bytes; `other` if nobody looked. */
+  /** Judged by its bytes; `other` if it was not judged. */
   content: 'events' | 'json' | 'other';
-  /** The first event, which is in the body too; `null` if there is none, or it did not come in time. */
+  /** The first event, which is also in the body; `null` if there is none, or it did not come in time. */
   first: StreamEvent | null;
 }
 
-/** What is recorded of a call whose outcome is `left`. */
+/** The recorded error of a call whose outcome is `left`. */
 export const CLIENT_LEFT = 'the caller left, and the vendor did not answer in the time for which it was read on';
 
-/** What comes of a request that was not made for a stream. */
+/** The result of a request that did not ask for a stream. */
 export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** How vendors see who asks, unless the request says it itself. */
+/** Identifies the sender to vendors, unless the request has its own. */
 const USER_AGENT = `callmeter/${SERVICE_VERSION}`;
 
 export async function requestVendor(
@@ -119,7 +122,7 @@ export async function requestVendor(
   }
 }
 
-/** Must be lifted: a stream outlives the limit, and a running timer keeps a Durable Object awake. */
+/** It must be lifted: a stream outlives the limit, and a running timer keeps a Durable Object awake. */
 function timeLimit({ timeoutMs, presence, signal }: VendorRequest): { signal: AbortSignal; lift: () => void } {
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(), timeoutMs);
@@ -191,7 +194,10 @@ function bodyOf({ method, body }: VendorRequest): { content?: Content; contentTy
   return { content: JSON.stringify(body), contentType: 'application/json' };
 }
 
-/** The headers to send, with names in lower case; or, as text, why they cannot be sent. The text has no values. */
+/**
+ * The headers to send, with names in lower case; or, as text, why they cannot be sent. The text contains no header
+ * values.
+ */
 function headersOf(
   given: Readonly<Record<string, string>>,
   contentType: string | undefined,
@@ -212,7 +218,7 @@ function headersOf(
   return Object.fromEntries(headers);
 }
 
-/** The text of the body; or, of one that cannot be held, what is read of it while it passes. */
+/** The text of the body; or, if it cannot be held, the facts that are read of it while it passes. */
 async function readWhole(body: ReadableStream<Uint8Array>, headers: Headers): Promise<string | PassingUsage> {
   const reader = body.getReader();
   const memory = new HeldBytes();
@@ -250,7 +256,7 @@ async function readPassing(
   return reading;
 }
 
-/** The text of the body; or, of one that is too large to pass as a whole, its bytes from the beginning. */
+/** The text of the body; or, if it is too large to pass as a whole, its bytes from the beginning. */
 async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | ReadableStream<Uint8Array>> {
   const reader = body.getReader();
   const memory = new HeldBytes();
@@ -263,7 +269,7 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
       chunks.push(value);
       bytes += value.byteLength;
       if (bytes <= WHOLE_BYTES_MAX && memory.take(value.byteLength)) continue;
-      // A caller that is slow holds what was read.
+      // A slow caller keeps the bytes that were read.
       isPassed = true;
       return replayed(chunks, reader, null, () => memory.release());
     }
@@ -274,7 +280,7 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
 
 const TOO_LARGE = `the vendor's answer has more than ${HELD_BYTES_MAX} bytes, or others fill the memory`;
 
-/** Each chunk is let go once it is text. */
+/** Each chunk is released when it is text. */
 function textOf(chunks: Uint8Array[]): string {
   const decoder = new TextDecoder();
   let text = '';

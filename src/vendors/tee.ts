@@ -3,8 +3,8 @@
  *
  * The caller gets the vendor's bytes as they arrive, and no faster than it reads them. If the caller leaves early, the
  * vendor still bills the whole answer: the stream is read on to its end, within a time and a number of bytes, to get
- * the vendor's figures. A stream with a limit is stopped where its output may not go on: the vendor is left at once, and
- * the caller gets what was passed and a regular end. Every stream ends exactly once, with an outcome.
+ * the vendor's figures. A stream with a limit is stopped when its output may not continue: the vendor is left at once,
+ * and the caller gets a regular end after the passed output. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
 import {
@@ -22,21 +22,22 @@ export interface StreamOutcome {
   /**
    * `completed`: the vendor's answer is whole. `client_left`: the caller left before that. `vendor_cut`: the vendor's
    * stream broke, or closed before its own mark of the end. `timeout`: the vendor fell silent. `stopped`: the limit
-   * allowed no more output, whether the caller was still there or not. `unread`: the caller was there and did not read.
+   * allowed no more output, whether or not the caller was still connected. `unread`: the caller was connected and did
+   * not read.
    */
   end: 'completed' | 'client_left' | 'vendor_cut' | 'timeout' | 'stopped' | 'unread';
   /** The vendor's answer is whole, even if its end came after the caller had left. */
   completed: boolean;
-  /** What the vendor reported of its whole answer; `null` if it reported nothing, or if the answer is not whole. */
+  /** The vendor's report of its whole answer; `null` if it reported nothing, or if the answer is not whole. */
   usage: VendorUsage | null;
   /**
-   * What the vendor had reported when an answer ended that is not whole: all of its input, or nothing. The output in it
-   * is what the vendor had counted by then, which may be less than `outputTokens`.
+   * The vendor's report at the end of an answer that is not whole: all of its input, or nothing. Its output is the
+   * vendor's count until then, which may be less than `outputTokens`.
    */
   partial: VendorUsage | null;
-  /** Our count of the text that came, in all answers of the stream, whether or not the caller got it. */
+  /** Callmeter's count of the text that arrived, in all answers of the stream, whether or not the caller got it. */
   outputTokens: number;
-  /** Whether any output came, also what has no tokens that can be counted. */
+  /** Whether any output arrived, including output whose tokens cannot be counted. */
   hasOutput: boolean;
   /** Web searches in the stream, known even without usage; absent if there were none. */
   searches?: number | undefined;
@@ -48,7 +49,7 @@ export interface StreamOutcome {
 
 /**
  * Returns the same event to pass it byte for byte, another event or several to replace it, or `null` to leave it out.
- * `reading` is what the stream has reported so far, this event included.
+ * `reading` is the stream's report so far, including this event.
  */
 export type Transform = (
   event: StreamEvent,
@@ -57,29 +58,32 @@ export type Transform = (
 
 type Changed = StreamEvent | readonly StreamEvent[] | null;
 
-/** What is known of a stream before its end. */
+/** The facts of a stream that are known before its end. */
 export type StreamSoFar = Pick<StreamOutcome, 'partial' | 'outputTokens'>;
 
-/** How much a stream may write, and how it ends where it may not write more. */
+/** The most that a stream may write, and its end if it may not write more. */
 export interface StreamLimit {
   /**
-   * Asked whenever text has come, before it is passed on, with our count of all output tokens, that text included.
-   * Nothing is read from the vendor until the answer is there. `false`, or a promise that is rejected, stops the stream.
-   * Asked after the caller has left too, because text that nobody reads is billed as well.
+   * Called when text has arrived, before it is passed on, with our count of all output tokens, including that text.
+   * Nothing is read from the vendor until the answer arrives. `false`, or a promise that is rejected, stops the stream.
+   * Also called after the caller has left, because text that nobody reads is billed as well.
    */
   mayContinue(outputTokens: number): true | Promise<boolean>;
-  /** Takes note of an event that the caller gets: its data, parsed and as text. */
+  /** Notes an event that the caller gets: its data, parsed and as text. */
   passed(event: Fields, data: string): void;
-  /** The events with which a stopped stream ends regularly for its caller, after those that were passed. */
+  /** The events with which a stopped stream ends regularly for its caller, after the passed ones. */
   close(soFar: StreamSoFar): string | Promise<string>;
 }
 
 export interface MeterOptions {
-  /** Called once. The caller's stream closes after it, so whoever has read the stream finds the call recorded. */
+  /** Called once. The caller's stream closes after it, so a reader of the whole stream finds the call recorded. */
   onEnd(outcome: StreamOutcome): void | Promise<void>;
   /** How long the vendor may be silent. */
   idleTimeoutMs: number;
-  /** What becomes of a stream whose caller is there and does not read. Without it, the vendor waits as long as the caller. */
+  /**
+   * The treatment of a stream whose caller is connected and does not read. Without it, the vendor waits as long as the
+   * caller.
+   */
   unread?: {
     /** Asked every `everyMs` while the caller does not read; `true` stops the vendor. */
     isOver(unreadMs: number): Promise<boolean>;
@@ -90,22 +94,22 @@ export interface MeterOptions {
   /** How many bytes are read after the caller has left. */
   bytesMax: number;
   /**
-   * Changes server-sent events; a stream of another form passes unchanged. Each event then waits until it is whole.
+   * Changes server-sent events; a stream of another form passes unchanged. Each event then waits until it is complete.
    */
   transform?: Transform;
   /** Counts what the stream writes; without it, `outputTokens` is 0. A limit needs it. */
   written?: Written;
-  /** Reads the chunks in place of the events, for an answer that is no stream of events or has very long ones. */
+  /** Reads the chunks instead of the events, for an answer that is not a stream of events or has very long ones. */
   reading?: PassingUsage;
-  /** A stream without a limit writes what it likes. With one, each event waits until it is whole. */
+  /** A stream without a limit writes as much as it likes. With one, each event waits until it is complete. */
   limit?: StreamLimit;
   /**
-   * The events with which server-sent events end for the caller where the vendor broke them off, and did not say why;
-   * `last` is the last event, parsed. Each event then waits until it is whole. Without it, and in another form, the
-   * caller's stream breaks as the vendor's did.
+   * The events that end server-sent events for the caller if the vendor broke them off without a reason; `last` is the
+   * last event, parsed. Each event then waits until it is complete. Without this, and in another form, the caller's
+   * stream breaks like the vendor's.
    */
   broken?(end: StreamOutcome['end'], last: Fields | null): string;
-  /** The text of an event, without what the caller must not see of it. Asked from the first error of the vendor on. */
+  /** The text of an event, without the parts that the caller must not see. Called from the vendor's first error on. */
   told?(text: string): string;
 }
 
@@ -132,26 +136,26 @@ class MeteredStream {
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
   #failed = false;
-  /** The events that tell the caller of a stream that broke off. */
+  /** The events that report the break to the caller. */
   #closing: string | null = null;
   /** The last event, parsed, and the form of the stream. */
   #last: Fields | null = null;
   #form: Block['form'] = 'sse';
   #clientLeft = false;
   #drainedBytes = 0;
-  /** The output tokens for which the limit was asked last. */
+  /** The output tokens at the last question to the limit. */
   #askedTokens = 0;
-  /** When the vendor's silence began; `null` while nothing is read. */
+  /** The time at which the vendor's silence began; `null` while nothing is read. */
   #silentSinceMs: number | null = null;
   /** One timer watches over all reads, because setting one for each costs more than the rest of a read. */
   #watch: ReturnType<typeof setTimeout> | undefined;
-  /** Since when the caller has not asked for more; `null` while it waits for the vendor. */
+  /** The time since which the caller has not asked for more; `null` while it waits for the vendor. */
   #unreadSinceMs: number | null = Date.now();
   #unreadWatch: ReturnType<typeof setTimeout> | undefined;
-  /** The read under way; there is one at a time. */
+  /** The current read; there is one at a time. */
   #pendingRead: Promise<Uint8Array | null> = Promise.resolve(null);
 
-  /** Whole events are passed, not the chunks in which they come. */
+  /** Whole events are passed, not the chunks in which they arrive. */
   readonly #byEvent: boolean;
 
   constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
@@ -219,7 +223,7 @@ class MeteredStream {
     }
   }
 
-  /** Reads one chunk and returns what the caller gets of it, `null` at the end. Never throws. */
+  /** Reads one chunk and returns the caller's part of it, `null` at the end. Never throws. */
   async #advance(): Promise<Uint8Array | null> {
     this.#silentSinceMs = Date.now();
     if (this.#watch === undefined) this.#watchFor(this.#options.idleTimeoutMs);
@@ -234,7 +238,7 @@ class MeteredStream {
       this.#endOfVendor(this.#usage.finished);
       return rest;
     } catch {
-      // The connection broke. If the answer was complete before that, nothing is lost.
+      // The connection broke. If the answer was complete before that, nothing is missing.
       this.#endOfVendor(this.#usage.completed, !this.#usage.completed);
       return null;
     }
@@ -260,11 +264,11 @@ class MeteredStream {
     if (!this.#byEvent || !this.#events) this.#usage.end();
     if (!this.#byEvent) return new Uint8Array();
     const rest = await this.#pass(this.#blocks.end());
-    // An event that broke off is none.
+    // An event that broke off does not count.
     return this.#options.broken && this.#form === 'sse' && !this.#usage.finished ? new Uint8Array() : rest;
   }
 
-  /** What the caller gets of these blocks: up to the first whose text is more than the limit allows. */
+  /** The caller's part of these blocks: up to the first whose text is more than the limit allows. */
   async #pass(blocks: Block[]): Promise<Uint8Array> {
     const { transform, limit, told } = this.#options;
     const parts: Uint8Array[] = [];
@@ -274,7 +278,7 @@ class MeteredStream {
       this.#form = form;
       const allowed = limit === undefined || this.#allows(limit);
       if (allowed !== true && !(await allowed)) {
-        // It may have ended for another reason while the answer was awaited.
+        // The stream may have ended for another reason while the answer was awaited.
         if (limit && !this.#ended) parts.push(await this.#stop(limit, form));
         break;
       }
@@ -308,7 +312,7 @@ class MeteredStream {
     return answer === true ? true : answer.catch(refusedBy);
   }
 
-  /** Leaves the vendor and ends the caller's stream regularly; or breaks it, if events cannot follow what was passed. */
+  /** Leaves the vendor and ends the caller's stream regularly; or breaks it, if no event can follow the passed ones. */
   async #stop(limit: StreamLimit, form: Block['form']): Promise<Uint8Array> {
     this.#end('stopped', form === 'json');
     if (this.#clientLeft || form === 'json') return new Uint8Array();
@@ -327,7 +331,7 @@ class MeteredStream {
     this.#end(this.#clientLeft ? 'client_left' : whole ? 'completed' : 'vendor_cut', failed, whole);
   }
 
-  /** Ends the stream once; `failed` breaks the caller's stream as the vendor's broke. */
+  /** Ends the stream once; `failed` breaks the caller's stream like the vendor's. */
   #end(end: StreamOutcome['end'], failed = end === 'timeout', completed = this.#usage.completed): void {
     if (this.#ended) return;
     clearTimeout(this.#watch);
@@ -362,13 +366,13 @@ class MeteredStream {
   }
 }
 
-/** As long as nobody can say that the vendor is to be stopped, it is not. */
+/** While it is not known whether the vendor is to be stopped, it is not. */
 function keptOn(error: unknown): false {
   log('warn', 'unread_stream_not_judged', {}, error);
   return false;
 }
 
-/** Whoever cannot say that a stream may go on has not allowed it. */
+/** A limit that fails to answer has not allowed the stream to continue. */
 function refusedBy(error: unknown): boolean {
   log('error', 'stream_limit_failed', {}, error);
   return false;

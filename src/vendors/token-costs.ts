@@ -1,20 +1,20 @@
 /**
- * What each character of a text costs in tokens, given the character before it: the tables of token-count.ts.
+ * The cost in tokens of each character of a text, given the character before it: the tables of token-count.ts.
  *
  * They are the smallest costs whose sum is never below the largest count of a vocabulary's tokenizers, over 4,250 texts
  * of 500 characters (60 languages, code in 15 languages, Markdown, JSON, base64, hex, digits, random words), found by
- * linear programming and raised by 17 %. Of 1,370 further texts that the costs were not fitted to, one had a count below
- * a tokenizer's, by 5 % (a list of file names). In 87 languages of few speakers, one text of 17 is counted too low, of a
- * `wide` vocabulary one of four, by a quarter at most. To know a pair of letters is enough to tell English, whose words
- * are tokens, from languages and names whose words are cut into many.
+ * linear programming and raised by 17 %. Among 1,370 further texts, to which the costs were not fitted, one had a count
+ * below a tokenizer's, by 5 % (a list of file names). In 87 languages with few speakers, one text of 17 is counted too
+ * low, and in a `wide` vocabulary one of four, by a quarter at most. A pair of letters is enough to distinguish
+ * English, whose words are tokens, from languages and names whose words are cut into many.
  *
- * Tokenizers of `any` vocabulary: o200k and cl100k (OpenAI), Claude 2, Llama 2 and 3, Gemma 3, DeepSeek V3, Mistral NeMo,
- * Qwen 3; of a `wide` one: o200k and Gemma 3.
+ * Tokenizers of the `any` vocabulary: o200k and cl100k (OpenAI), Claude 2, Llama 2 and 3, Gemma 3, DeepSeek V3, Mistral
+ * NeMo, Qwen 3; of the `wide` one: o200k and Gemma 3.
  *
  * Costs are in parts of a token; in text, each is a digit to the base of 36.
  */
 
-/** The parts of a token that costs are counted in. */
+/** The number of parts of a token in which costs are counted. */
 export const PARTS_PER_TOKEN = 30;
 
 export interface AsciiCosts {
@@ -24,16 +24,16 @@ export interface AsciiCosts {
   starts: string;
   /** The punctuation marks of ASCII, in its order. */
   punctuation: string;
-  /** A letter that begins a word, and follows something else than a blank: in addition. */
+  /** A letter that begins a word, and does not follow a blank: in addition. */
   afterOther: number;
-  /** A letter after one of Latin's letters outside of ASCII. */
+  /** A letter after a Latin letter outside of ASCII. */
   afterLatin: number;
   /** A capital after a small letter: in addition. */
   camel: number;
   /** A capital after a capital: in addition. */
   capital: number;
   digit: number;
-  /** In addition. A single blank belongs to the word after it, and to nothing else. */
+  /** In addition. A single blank belongs only to the word after it. */
   digitAfterBlank: number;
   /** In addition. */
   punctuationAfterBlank: number;
@@ -45,15 +45,15 @@ export interface AsciiCosts {
   newlineAfterNewline: number;
   tab: number;
   tabAfterTab: number;
-  /** A character of a ruler, such as `----`, after the same. */
+  /** A character of a ruler, such as `----`, after the same one. */
   ruler: number;
-  /** Any other punctuation mark after the same. */
+  /** Any other punctuation mark after the same one. */
   repeated: number;
-  /** A letter of Latin outside of ASCII that begins a word: in addition. */
+  /** A Latin letter outside of ASCII that begins a word: in addition. */
   latinStart: number;
 }
 
-/** Vocabularies of 32,000 tokens and more. */
+/** Vocabularies of at least 32,000 tokens. */
 export const ANY_ASCII: AsciiCosts = {
   pairs:
     'i511je1rcxxk7ixax571d1xxvx' +
@@ -103,7 +103,7 @@ export const ANY_ASCII: AsciiCosts = {
   latinStart: 35,
 };
 
-/** Vocabularies of 200,000 tokens and more. */
+/** Vocabularies of at least 200,000 tokens. */
 export const WIDE_ASCII: AsciiCosts = {
   pairs:
     '41c8xxb15mx211x1x1311csxxx' +
@@ -155,17 +155,17 @@ export const WIDE_ASCII: AsciiCosts = {
 
 export interface Script {
   name: string;
-  /** Code units, the last included. */
+  /** Code units, including the last. */
   from: number;
   to: number;
-  /** Its letters stand in words with ASCII's. */
+  /** Its letters occur in words together with ASCII letters. */
   latin: boolean;
-  /** A character, and in addition the first one after another script. */
+  /** The cost of a character, and the additional cost of the first one after another script. */
   any: readonly [number, number];
   wide: readonly [number, number];
 }
 
-/** Scripts outside of ASCII. Characters of any other script cost a token for each of their bytes. */
+/** Scripts outside of ASCII. Each byte of a character of any other script costs a token. */
 export const SCRIPTS: readonly Script[] = [
   { name: 'Latin-1 signs', from: 0x80, to: 0xbf, latin: false, any: [19, 35], wide: [18, 9] },
   { name: 'Latin-1 letters', from: 0xc0, to: 0xff, latin: true, any: [58, 0], wide: [30, 0] },

@@ -1,27 +1,28 @@
 /**
  * Counts the tokens of a text without a vendor's tokenizer, and not below it on real texts.
  *
- * Every character has a cost that depends on the character before it, so the count of a text is the same however the
- * text was cut on its way, and one pass over it is enough: 100 KB take 0.3 ms, where a pass that only counts bytes takes
- * 0.2. The costs stand in token-costs.ts. They hold for text that people, programs and models write; text made to break
- * a tokenizer can have more tokens, but never more than its bytes in UTF-8, which this count never exceeds either.
+ * Every character has a cost that depends on the character before it, so the count of a text does not depend on the
+ * pieces in which it arrives, and one pass over it is enough: 100 KB take 0.3 ms, while a pass that only counts bytes
+ * takes 0.2. The costs are in token-costs.ts. They hold for text that people, programs and models write; text made to
+ * break a tokenizer can have more tokens, but never more than its bytes in UTF-8, which this count never exceeds
+ * either.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { ACCEPTED } from './kind.ts';
 import { ANY_ASCII, type AsciiCosts, EMOJI, PARTS_PER_TOKEN, SCRIPTS, WIDE_ASCII } from './token-costs.ts';
 
 /**
- * The kind of vocabulary that a text is counted by.
+ * The kind of vocabulary by which a text is counted.
  *
- * - `any`: whichever; not below what the tokenizers of OpenAI, Google, Meta, Mistral, DeepSeek and Qwen count, and
+ * - `any`: any; not below the counts of the tokenizers of OpenAI, Google, Meta, Mistral, DeepSeek and Qwen, and of
  *   Anthropic's published one (of Claude 2)
  * - `wide`: 200,000 tokens and more, which shortens other scripts than Latin: OpenAI since GPT-4o, and Google
  * - `claude`: Anthropic's present one, which is not published. The vendor says that it makes up to 1.35 times as many
- *   tokens as that before (platform.claude.com/docs/en/about-claude/models/migration-guide).
+ *   tokens as the previous one (platform.claude.com/docs/en/about-claude/models/migration-guide).
  */
 export type Vocabulary = 'any' | 'wide' | 'claude';
 
-/** On top of `any`, whose costs are themselves above Claude 2's counts. A cautious guess: nobody can check it. */
+/** A factor on `any`, whose costs are themselves above Claude 2's counts. A cautious guess: nobody can check it. */
 const CLAUDE_FACTOR = 1.25;
 
 /** The vocabulary of a model at a vendor of the kind. */
@@ -42,7 +43,7 @@ export function tokensAtMost(text: string, vocabulary: Vocabulary = 'any'): numb
 
 const BLANK = 0x20;
 const TAB = 0x09;
-/** Takes the place of the character before: none yet, or one outside of ASCII. No text has these controls. */
+/** Stands for the previous character if there is none, or if it is outside of ASCII. No text has these controls. */
 const NOTHING = 0;
 const LATIN = 1;
 const OTHER = 2;
@@ -50,7 +51,7 @@ const FIRST_HALF = 3;
 /** Two blanks or more, and an indentation. */
 const BLANKS = 4;
 
-/** Places of scripts that are none. */
+/** The place of characters without a script. */
 const UNKNOWN = 0xff;
 const NONE = -1;
 
@@ -60,7 +61,7 @@ export class TokenCount {
   #parts = 0;
   #bytes = 0;
   #previous = NOTHING;
-  /** The script of the character before, where that is outside of ASCII. */
+  /** The script of the previous character, if it is outside of ASCII. */
   #script = NONE;
 
   constructor(vocabulary: Vocabulary = 'any') {
@@ -100,7 +101,7 @@ export class TokenCount {
     return this.#bytes;
   }
 
-  /** Counts a code unit outside of ASCII; what stands for it as the character before. */
+  /** Counts a code unit outside of ASCII; returns the value that stands for it as the previous character. */
   #addWide(code: number, before: number): number {
     if (code >= 0xd800 && code < 0xe000) return this.#addSurrogate(code, before);
     const script = SCRIPT_OF[code >> 4] ?? UNKNOWN;
@@ -113,7 +114,7 @@ export class TokenCount {
     return latin ? LATIN : OTHER;
   }
 
-  /** Half of a character of four bytes, or one that has lost its other half and is sent as U+FFFD. */
+  /** Counts half of a character of four bytes, or a half without its other half, which is sent as U+FFFD. */
   #addSurrogate(code: number, before: number): number {
     const isSecond = code >= 0xdc00;
     const completes = isSecond && before === FIRST_HALF;
@@ -131,7 +132,7 @@ interface ScriptCosts {
 }
 
 interface Costs {
-  /** By the code of the character before and of the character: 128 for each. */
+  /** By the code of the previous character and of the character: 128 for each. */
   ascii: Uint8Array;
   scripts: readonly ScriptCosts[];
   emoji: number;
@@ -217,7 +218,7 @@ function isCapital(code: number): boolean {
   return code >= 0x41 && code <= 0x5a;
 }
 
-/** Blanks, and the controls with the tab and the breaks among them. */
+/** Blanks and controls, including the tab and the line breaks. */
 function isWhitespace(code: number): boolean {
   return code >= BLANKS && code <= BLANK;
 }

@@ -1,8 +1,8 @@
 /**
  * Reads the usage of a model call in the vendor's own figures.
  *
- * The shape of the answer tells which vendor made it. A zero stays a zero; an absent usage is `null` and is never
- * estimated. A figure that makes no sense is named as unclear, and changes no other. Of the totals in a stream the highest
+ * The shape of the answer identifies the vendor. A zero stays a zero; an absent usage is `null` and is never estimated.
+ * A figure that makes no sense is named as unclear, and changes no other. Among the totals in a stream, the highest
  * counts. Runs in any JavaScript runtime.
  */
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
@@ -28,7 +28,7 @@ import { isMediaEvent, MediaStream } from './usage/openai-media.ts';
 export { readFailure } from './usage/failure.ts';
 export type { VendorFailure, VendorUsage } from './usage/figures.ts';
 
-/** What a whole, parsed answer reports as its usage. */
+/** The usage that a whole, parsed answer reports. */
 export function readUsage(body: unknown): VendorUsage | null {
   if (Array.isArray(body)) return streamOf(body).usage();
   if (!isFields(body)) return null;
@@ -65,11 +65,11 @@ export interface Written {
   read(event: Fields): void;
   /** Output tokens so far, in all answers of the stream. */
   readonly tokens: number;
-  /** Whether any output came, also what has no tokens that can be counted: pictures and sound. */
+  /** Whether any output arrived, including pictures and sound, whose tokens cannot be counted. */
   readonly hasOutput: boolean;
 }
 
-/** What is read of an answer while it passes. */
+/** The facts that are read of an answer while it passes. */
 export interface PassingUsage {
   /** The first error that the vendor reported. */
   readonly failed: VendorFailure | null;
@@ -79,17 +79,17 @@ export interface PassingUsage {
   readonly finished: boolean;
   /** The answer ended too early. Only known after `end`. */
   readonly truncated: boolean;
-  /** Nothing came. */
+  /** Nothing arrived. */
   readonly empty: boolean;
-  /** Our count of the text that came. */
+  /** Callmeter's count of the text that arrived. */
   readonly outputTokens: number;
-  /** Whether any output came. */
+  /** Whether any output arrived. */
   readonly hasOutput: boolean;
   /** The id of OpenAI's response, which may be kept under it. */
   readonly responseId?: string | undefined;
   /** The usage that was reported so far. */
   usage(): VendorUsage | null;
-  /** What was reported of an answer that has not ended; `null` of one that has. */
+  /** The report of an answer that has not ended; `null` for one that has. */
   partial(): VendorUsage | null;
   searches(): number;
   push(chunk: Uint8Array): void;
@@ -104,7 +104,7 @@ interface StreamUsageOptions {
 }
 
 /**
- * Reads the usage of a stream as it passes. Memory is bounded by one event; a longer event is not read.
+ * Reads the usage of a stream while it passes. Memory is bounded by one event; a longer event is not read.
  *
  *     const usage = new StreamUsage();
  *     for await (const chunk of response.body) usage.push(chunk);
@@ -125,7 +125,7 @@ export class StreamUsage implements PassingUsage {
   /** The last event broke off in the middle of its JSON. */
   #torn = false;
 
-  /** `anyForm`: events of a form that is not known end well where the vendor ends them. */
+  /** `anyForm`: events of an unknown form end well when the vendor ends them. */
   constructor({ eventBytesMax, written, anyForm = false }: StreamUsageOptions = {}) {
     this.#blocks = new EventBlocks(eventBytesMax);
     this.#written = written;
@@ -142,7 +142,7 @@ export class StreamUsage implements PassingUsage {
     return this.completed || (this.#reading?.finished ?? (this.#anyForm && !this.#torn));
   }
 
-  /** The stream ended too early. Only known after `end`, and only of a stream in the form of a known vendor. */
+  /** The stream ended too early. Only known after `end`, and only for a stream in the form of a known vendor. */
   get truncated(): boolean {
     return !this.finished && (this.#reading !== null || this.#torn);
   }
@@ -158,7 +158,7 @@ export class StreamUsage implements PassingUsage {
   }
 
   /**
-   * What the vendor reported of an answer that has not ended; `null` of one that has. Anthropic reports the input at the
+   * The vendor's report of an answer that has not ended; `null` for one that has. Anthropic reports the input at the
    * beginning, with an output that is far too low until the end; Google reports all tokens so far with each chunk; of
    * the vendors in OpenAI's form, few report anything before the end.
    */
@@ -170,7 +170,7 @@ export class StreamUsage implements PassingUsage {
     return this.#written?.hasOutput ?? false;
   }
 
-  /** Our count of the text that came so far, in all answers of the stream. */
+  /** Callmeter's count of the text that arrived so far, in all answers of the stream. */
   get outputTokens(): number {
     return this.#written?.tokens ?? 0;
   }
@@ -197,7 +197,10 @@ export class StreamUsage implements PassingUsage {
     }
   }
 
-  /** Takes one event, from a caller that cuts the stream itself. Returns its data, parsed; `null` if that is no object. */
+  /**
+   * Takes one event, from a caller that cuts the stream itself. Returns its data, parsed; `null` if that is not an
+   * object.
+   */
   read({ event, data }: StreamEvent): Fields | null {
     this.#begun = true;
     if (data === '[DONE]') {

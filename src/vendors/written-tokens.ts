@@ -1,6 +1,6 @@
 /**
- * Our count of what answers write, whole or as a stream: text, reasoning, refusals and tool calls, in tokens of the
- * model's vendor.
+ * Callmeter's count of the text that answers contain, whole or as a stream: text, reasoning, refusals and tool calls,
+ * in tokens of the model's vendor.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
@@ -8,7 +8,7 @@ import { errorIn } from './usage/failure.ts';
 import { answerPlace, type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
 import type { Written } from './usage.ts';
 
-/** What one answer writes. Pieces of parallel answers come in any order, so each answer is counted by itself. */
+/** The text of one answer. Pieces of parallel answers arrive in any order, so each answer is counted by itself. */
 class Answer {
   readonly #count: TokenCount;
   #pieces = 0;
@@ -22,7 +22,7 @@ class Answer {
     return Math.max(this.#count.tokens, this.#pieces);
   }
 
-  /** Text, or a list of parts with text. Anything else is no text that can be counted. */
+  /** Takes a text, or a list of parts with text. Any other value has no text that can be counted. */
   take(value: unknown): void {
     if (typeof value === 'string') this.#add(value);
     else if (Array.isArray(value)) for (const part of value) this.#takePart(fieldsOf(part));
@@ -50,11 +50,11 @@ const AUDIO_DELTA = 'response.audio.delta';
 const WITHOUT_OUTPUT =
   /^(?:error|ping|message_(?:start|delta|stop)|content_block_(?:start|delta|stop)|response\.(?:created|queued|in_progress|failed|incomplete|completed|cancelled|output_item\.added|content_part\.added))$/;
 
-/** Counts the answers of one stream, or of one whole answer; the events tell whose form they have. */
+/** Counts the answers of one stream, or of one whole answer; the events show the vendor's form. */
 export class WrittenTokens implements Written {
   readonly #vocabulary: Vocabulary;
   readonly #answers = new Map<number, Answer>();
-  /** Pictures, sound or events of another form came. */
+  /** Pictures, sound or events of another form arrived. */
   #hasOther = false;
 
   constructor(kind: VendorKind, model: string) {
@@ -85,7 +85,7 @@ export class WrittenTokens implements Written {
     else if (type === 'response.output_item.added') this.#answer(0).take(fieldsOf(event.item).name);
   }
 
-  /** What is added to a choice. `message` is a whole answer in place of a stream, `text` that of `completions`. */
+  /** Adds to a choice. `message` is a whole answer instead of a stream, `text` is the member of `completions`. */
   #choice({ index, delta, message, text }: Fields): void {
     const answer = this.#answer(index);
     const part = fieldsOf(delta ?? message);
@@ -101,7 +101,7 @@ export class WrittenTokens implements Written {
     }
   }
 
-  /** Thoughts are text too. A call of a function comes whole. */
+  /** Thoughts are text too. A function call comes whole. */
   #candidate({ index, content }: Fields): void {
     const answer = this.#answer(index);
     for (const part of listOf(fieldsOf(content).parts)) {
@@ -113,7 +113,7 @@ export class WrittenTokens implements Written {
     }
   }
 
-  /** A block of Anthropic, or what is added to one; a tool call begins with a name and an empty input. */
+  /** A block of Anthropic, or an addition to one; a tool call begins with a name and an empty input. */
   #block({ text, thinking, partial_json: json, name, input }: Fields): void {
     for (const value of [text, thinking, json, name]) this.#answer(0).take(value);
     if (isFields(input) && Object.keys(input).length > 0) this.#answer(0).take(JSON.stringify(input));
@@ -133,10 +133,10 @@ export class WrittenTokens implements Written {
   }
 }
 
-/** Whether an event, or a whole answer, has output that is not counted, or that nobody knows. */
+/** Whether an event, or a whole answer, has output that is not counted, or that is unknown. */
 function isOtherOutput(event: Fields): boolean {
   const { type, object, choices, candidates } = event;
-  // What these have is told by their members.
+  // The members of these answers show their output.
   if (choices !== undefined || candidates !== undefined || object === 'response' || type === 'message') return false;
   if (errorIn(event) !== null) return false;
   if (typeof type !== 'string') return true;
@@ -151,7 +151,7 @@ export function hasWritten(body: unknown): boolean {
   return isOther || countOf(body, 'compatible', '').hasOutput;
 }
 
-/** What a whole, parsed answer has written. Of an answer in a form that is not known, all text is counted. */
+/** The number of tokens that a whole, parsed answer contains. If its form is unknown, all of its text is counted. */
 export function writtenTokens(body: unknown, kind: VendorKind, model: string): number {
   return countOf(body, kind, model).tokens || tokensAtMost(JSON.stringify(body) ?? '');
 }

@@ -28,7 +28,7 @@ export interface ImportedModel {
   capabilities: string[];
   endpoints?: string[];
   reasoningEfforts?: string[];
-  /** Whether upstream calls it deprecated or gives an end date. */
+  /** Whether upstream marks it as deprecated or gives an end date. */
   ending: boolean;
   /** The end date. The import does not take it: a person reads the provider's page first. */
   shutdownAt?: string;

@@ -71,7 +71,7 @@ export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream
 
 /**
  * Pairs upstream entries with models. The entry of a model's own name wins over the entry of an alias, and the first
- * entry of a name over the later ones, even where the first is not added: a second import then finds the same pairs.
+ * entry of a name over the later ones, even if the first is not added: a second import then finds the same pairs.
  */
 function pairUp(curated: readonly CatalogModel[], upstream: Upstream) {
   const own = new Map<string, CatalogModel>(curated.map((model) => [modelKeyOf(model), model]));
@@ -164,7 +164,7 @@ function updatePricing(
   };
 }
 
-/** The existing rates of a tier, used where upstream omits them. */
+/** The existing rates of a tier, used if upstream omits them. */
 function knownTier({ tiers = [] }: CatalogPricing, threshold: number) {
   return tiers.find(({ inputTokensAbove }) => inputTokensAbove === threshold) ?? {};
 }

@@ -1,8 +1,8 @@
 /**
- * New models: when a model that only upstream has is added, and what is filled in.
+ * New models: the conditions for adding a model that only upstream has, and the fields that are filled in.
  *
- * It is added as ACTIVE with the upstream as its source. Models that upstream calls deprecated are not added, because
- * dates and replacement must come from the provider; nor are models that the catalog excludes on purpose.
+ * It is added as ACTIVE with the upstream as its source. Models that upstream marks as deprecated are not added,
+ * because dates and replacement must come from the provider; nor are models that the catalog excludes on purpose.
  */
 import type { CatalogModel, Provider } from '../model.ts';
 import type { ImportedModel } from './imported.ts';

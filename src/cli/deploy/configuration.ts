@@ -1,5 +1,5 @@
 /**
- * What of a wrangler.toml a deployment needs: the Worker's name, its storage, its secrets.
+ * The parts of a wrangler.toml that a deployment needs: the Worker's name, its storage, its secrets.
  */
 import { unstable_readConfig } from 'wrangler';
 
@@ -8,18 +8,18 @@ export interface Configuration {
   worker: string;
   databases: Database[];
   namespaces: { binding: string; id: string | undefined }[];
-  /** The secrets without which wrangler does not deploy. */
+  /** The secrets that wrangler requires for a deployment. */
   secrets: readonly string[];
 }
 
 interface Database {
   binding: string;
   name: string;
-  /** Where it has one, the database was made by somebody else. */
+  /** If it has one, somebody else made the database. */
   id: string | undefined;
 }
 
-/** What wrangler reads: its own types of it are not in its package. */
+/** The part of wrangler's configuration that is read: its package does not contain the types. */
 interface Read {
   name: string | undefined;
   d1_databases: { binding: string; database_name?: string; database_id?: string }[];
@@ -27,7 +27,7 @@ interface Read {
   secrets?: { required?: string[] };
 }
 
-/** Throws where the file cannot be read, or lacks the name of the Worker or of a database. */
+/** Throws if the file cannot be read, or lacks the name of the Worker or of a database. */
 export function readConfiguration(file: string): Configuration {
   const { name: worker, d1_databases, kv_namespaces, secrets } = unstable_readConfig({ config: file }) as Read;
   if (!worker) throw new Error(`${file} has no name of a Worker`);
@@ -36,7 +36,7 @@ export function readConfiguration(file: string): Configuration {
     file,
     worker,
     databases: d1_databases.map(({ binding, database_name: name, database_id: id }) => {
-      // wrangler would make another one with each deployment that did not get as far as the Worker.
+      // wrangler would make another database with each deployment that fails before the Worker is uploaded.
       if (!name && !id) throw new Error(`${binding} in ${file} needs a database_name`);
       return { binding, name: name ?? binding, id };
     }),

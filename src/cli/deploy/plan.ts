@@ -1,5 +1,5 @@
 /**
- * What a deployment finds and will do: decided from what Cloudflare and this machine have, before anything is changed.
+ * The plan of a deployment: decided from the state of Cloudflare and this machine, before anything is changed.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,20 +10,20 @@ import { type Wrangler, WranglerFailed } from './wrangler.ts';
 
 const PROJECT_DIR = join(import.meta.dirname, '..', '..', '..');
 
-/** The API key for the served request, in the file of the secrets. It is no secret of the Worker. */
+/** The API key for the served request, in the secrets file. It is not a secret of the Worker. */
 export const KEY_NAME = 'CALLMETER_KEY';
 
 export interface Plan {
   account: string;
   isFirst: boolean;
-  /** Databases that are to be made, by name. */
+  /** The names of databases to make. */
   databases: string[];
   secrets: SecretsPlan;
   warnings: string[];
 }
 
 interface SecretsPlan {
-  /** Names for which a value is to be made. */
+  /** The names of values to make. */
   make: string[];
   /** Names that the Worker lacks. */
   send: string[];
@@ -42,7 +42,7 @@ export async function makePlan(
   { values, path }: Pick<SecretsFile, 'values' | 'path'>,
   isCi: boolean,
 ): Promise<Plan> {
-  // First alone: what else is asked fails in wrangler's words where nobody is logged in.
+  // Asked first and alone: if nobody is logged in, other commands fail with wrangler's own messages.
   const account = await findAccount(wrangler);
   const [deployed, names, uncommitted] = await Promise.all([
     findSecrets(wrangler),
@@ -73,7 +73,7 @@ export async function makePlan(
   };
 }
 
-/** What a Worker has is never sent again: its value may be another one, and what is stored is encrypted under it. */
+/** A secret that the Worker has is never sent again: its value may differ, and stored data is encrypted under it. */
 function planSecrets(
   required: readonly string[],
   deployed: ReadonlySet<string> | null,
@@ -92,7 +92,7 @@ async function findAccount(wrangler: Wrangler): Promise<Account> {
   const { loggedIn, accounts = [] } = await wrangler
     .json<{ loggedIn: boolean; accounts?: Account[] }>(['whoami', '--json'])
     .catch((error: unknown): { loggedIn: boolean; accounts?: Account[] } => {
-      // It answers, and fails, where nobody is logged in.
+      // The command prints an answer, and fails, if nobody is logged in.
       if (error instanceof WranglerFailed && /"loggedIn": *false/.test(error.output)) return { loggedIn: false };
       throw error;
     });
@@ -111,7 +111,7 @@ async function findAccount(wrangler: Wrangler): Promise<Account> {
   return account;
 }
 
-/** The names of the Worker's secrets; `null` where there is no Worker. */
+/** The names of the Worker's secrets; `null` if the Worker does not exist. */
 async function findSecrets(wrangler: Wrangler): Promise<Set<string> | null> {
   try {
     const found = await wrangler.json<{ name: string }[]>(['secret', 'list', '--format', 'json']);
@@ -122,7 +122,7 @@ async function findSecrets(wrangler: Wrangler): Promise<Set<string> | null> {
   }
 }
 
-/** Files of migrations that git does not have as they are; none where there is no git. */
+/** Migration files that differ from git's; none without git. */
 async function findUncommitted(): Promise<string[]> {
   const asked = promisify(execFile)('git', ['status', '--porcelain', '--', 'd1-migrations'], { cwd: PROJECT_DIR });
   const { stdout } = await asked.catch(() => ({ stdout: '' }));

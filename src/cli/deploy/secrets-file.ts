@@ -1,12 +1,12 @@
 /**
- * The file with a deployment's secrets, in dotenv format: made once, readable by its owner alone, never printed.
+ * The file with a deployment's secrets, in dotenv format: made once, readable only by its owner, never printed.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 
 const MODE = 0o600;
-/** What others may do with a file. */
+/** The permissions of other users in a file's mode. */
 const MODE_OF_OTHERS = 0o077;
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 const SECRET_BYTES = 32;
@@ -14,11 +14,11 @@ const SECRET_BYTES = 32;
 export interface SecretsFile {
   path: string;
   values: Readonly<Record<string, string>>;
-  /** Others could read it, and now cannot. */
+  /** Other users could read it, and now cannot. */
   isMended: boolean;
 }
 
-/** Empty where there is no file. Takes away what others may do with it. Throws where a value cannot be used. */
+/** Empty if the file does not exist. Removes other users' permissions from it. Throws if a value cannot be used. */
 export async function readSecretsFile(path: string): Promise<SecretsFile> {
   const found = await stat(path).catch(orNull);
   if (!found) return { path, values: {}, isMended: false };

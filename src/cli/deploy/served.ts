@@ -1,5 +1,5 @@
 /**
- * What makes a deployment usable, through its own API: it answers, it has an organization with a plan and a key, and it
+ * Makes a deployment usable, through its own API: it answers, it has an organization with a plan and a key, and it
  * serves a call.
  */
 import { randomUUID } from 'node:crypto';
@@ -8,11 +8,11 @@ import type { OperationId } from '../../contract/operations.ts';
 import { callOperation, type Data, type OperationInput, Refused, type Success } from '../operator-client.ts';
 import type { Target } from '../operator-target.ts';
 
-/** How long a new address may take to answer, by all names and certificates that it needs. */
+/** The longest time until a new address answers, with all its names and certificates. */
 const READY_MS_MAX = 300_000;
 const POLL_MS = 1_000;
 const TIMEOUT_MS = 10_000;
-/** Answers of POSTs are replayed for 48 hours; a key that is older than this is not asked for again. */
+/** Answers of POSTs are replayed for 48 hours; an older key is not asked for again. */
 const REPLAYED_MS = 47 * 3_600_000;
 
 const PLAN_ID = 'free';
@@ -20,7 +20,7 @@ const FIRST_KEY = 'first key';
 /** The customer of the served request. */
 export const CHECKED_CUSTOMER = 'deployment-check';
 
-/** A limit that is not listed is unlimited, so all are. */
+/** An unlisted limit is unlimited, so all are listed. */
 const FREE_PLAN = {
   name: 'Free',
   limitType: 'BLOCK',
@@ -36,7 +36,7 @@ const FREE_PLAN = {
   features: { audio: false, image: false, search: false },
 };
 
-/** Waits until the service serves: it answers, and its database has tables. Throws what it answered last. */
+/** Waits until the service serves: it answers, and its database has tables. Throws its last answer. */
 export async function waitUntilServed(url: string, signal: AbortSignal, tell: (line: string) => void): Promise<void> {
   let last = '';
   for (const giveUpAtMs = Date.now() + READY_MS_MAX; ; ) {
@@ -51,7 +51,7 @@ export async function waitUntilServed(url: string, signal: AbortSignal, tell: (l
   }
 }
 
-/** `null` where it serves, else what is wrong. */
+/** `null` if it serves, otherwise the problem. */
 async function readHealth(url: string, signal: AbortSignal): Promise<string | null> {
   try {
     const response = await fetch(`${url}/health`, {
@@ -69,13 +69,13 @@ async function readHealth(url: string, signal: AbortSignal): Promise<string | nu
 
 export interface SetUp {
   organizationId: string | null;
-  /** The first key, where this run made it. */
+  /** The first key, if this run made it. */
   key: string | null;
 }
 
 /**
- * Where there is no organization: makes one with a plan and a key. Where there is one whose set-up was not finished:
- * finishes it. All else is left as it is.
+ * Without an organization, makes one with a plan and a key. If an organization's setup is unfinished, finishes it.
+ * Changes nothing else.
  */
 export async function setUp(
   operator: Target,
@@ -112,7 +112,7 @@ export async function setUp(
   return { organizationId, key };
 }
 
-/** The key that an earlier run made and could not keep: asked for again, it is the same one. */
+/** The key that an earlier run made and could not store: a repeated request returns the same one. */
 function isFirstAlone(keys: Data<'listKeys'>['items']): boolean {
   const [key, second] = keys;
   if (!key || second || key.name !== FIRST_KEY) return false;
@@ -135,7 +135,7 @@ export async function serveCall(application: Target): Promise<ServedCall> {
   return { callId, allowed: Object.values(allowed).some(Boolean), cost: String(ended.costUSD) };
 }
 
-/** The credential that was refused is named by what it is for: its value is a secret. */
+/** A refused credential is named by its purpose: its value is a secret. */
 async function ask<Id extends OperationId>(target: Target, id: Id, input: OperationInput = {}): Promise<Success<Id>> {
   return callOperation(target, id, input).catch((error: unknown) => {
     if (!(error instanceof Refused) || error.reply.status !== 401) throw error;

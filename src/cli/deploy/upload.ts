@@ -1,5 +1,5 @@
 /**
- * Databases, their tables, and the Worker. Each can be repeated: what is there stays.
+ * Databases, their tables, and the Worker. Each step can be repeated: existing parts stay.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,9 @@ import { experimental_readRawConfig } from 'wrangler';
 import { type Configuration, ownName } from './configuration.ts';
 import { type Wrangler, WranglerFailed } from './wrangler.ts';
 
-/** Cloudflare's codes: a namespace of that name exists; R2 is not enabled in the account, or a bucket is not there. */
+/**
+ * Cloudflare's codes: a namespace with that name exists; R2 is not enabled in the account, or a bucket does not exist.
+ */
 const NAMESPACE_EXISTS = 10014;
 const R2_NOT_ENABLED = 10042;
 const NO_BUCKET = 10085;
@@ -23,7 +25,7 @@ export async function createDatabases(wrangler: Wrangler, names: readonly string
   if (names.length === 0) tell('all databases are there');
 }
 
-/** Applies to every bound database what it lacks; returns how many by binding. */
+/** Applies the missing migrations to every bound database; returns their number by binding. */
 export async function applyMigrations(
   wrangler: Wrangler,
   { databases }: Configuration,
@@ -38,10 +40,7 @@ export async function applyMigrations(
   return applied;
 }
 
-/**
- * Uploads the Worker, with secrets that it lacks; wrangler makes the namespaces and buckets that are not there yet. Returns
- * its targets.
- */
+/** Uploads the Worker, with its missing secrets; wrangler makes missing namespaces and buckets. Returns its targets. */
 export async function uploadWorker(
   wrangler: Wrangler,
   configuration: Configuration,
@@ -80,8 +79,8 @@ async function deploy(
 }
 
 /**
- * A deployment that was ended after wrangler had made the namespace, and before the Worker was bound to it: wrangler would
- * make it again, which fails for good. So it is told the id, in a copy of the configuration.
+ * A deployment may have ended after wrangler had made the namespace, and before the Worker was bound to it: wrangler
+ * would make it again, which always fails. So it gets the id, in a copy of the configuration.
  */
 async function deployWithFound(
   wrangler: Wrangler,
@@ -102,12 +101,17 @@ async function deployWithFound(
   return wrangler.with(copy).deploy(flags);
 }
 
-/** Beside the original, because paths in it are relative to its folder. Removed after the upload, also one of an earlier run. */
+/**
+ * The copy is beside the original, because its paths are relative to the folder. It is removed after the upload,
+ * together with one of an earlier run.
+ */
 function copyOf({ file }: Configuration): string {
   return join(dirname(file), '.wrangler-deploy.json');
 }
 
-/** The address of the Worker, by wrangler's targets: workers.dev before a domain of one's own, whose certificate takes longer. */
+/**
+ * The address of the Worker, by wrangler's targets: workers.dev before a custom domain, whose certificate takes longer.
+ */
 export function addressOf(targets: readonly string[]): string | undefined {
   const address = targets.find((target) => target.startsWith('https://'));
   const domain = targets.map((target) => /^(\S+) \(custom domain/.exec(target)?.[1]).find(Boolean);

@@ -1,6 +1,6 @@
 /**
- * wrangler's commands, run one after the other without a terminal: nothing is asked, and what a command printed stands in
- * its error.
+ * wrangler's commands, run one after the other without a terminal: they ask no questions, and an error contains the
+ * output of its command.
  */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const PROJECT_DIR = join(import.meta.dirname, '..', '..', '..');
 const SCRIPT = join(PROJECT_DIR, 'node_modules', 'wrangler', 'bin', 'wrangler.js');
 const TIMEOUT_MS = 600_000;
 
-/** A command that failed; the message has what it printed. */
+/** A command that failed; the message has its output. */
 export class WranglerFailed extends Error {
   readonly output: string;
 
@@ -32,7 +32,7 @@ export class Wrangler {
   readonly #config: string;
   readonly #signal: AbortSignal;
 
-  /** `config` is the configuration's file. The signal ends the command that runs. */
+  /** `config` is the configuration's file. The signal ends the running command. */
   constructor(config: string, signal: AbortSignal) {
     this.#config = config;
     this.#signal = signal;
@@ -76,7 +76,7 @@ export class Wrangler {
     }
   }
 
-  /** `wrangler deploy`, and where the Worker is served then: what wrangler calls its targets. */
+  /** `wrangler deploy`, and the addresses that then serve the Worker: wrangler calls them targets. */
   async deploy(flags: readonly string[]): Promise<string[]> {
     const folder = await mkdtemp(join(tmpdir(), 'callmeter-deploy-'));
     try {

@@ -15,7 +15,7 @@ export const MESSAGES: Dialect = {
   frames,
 };
 
-/** What `count_tokens` is asked for needs no bound of the output. */
+/** A request to `count_tokens` needs no bound on its output. */
 export const COUNT_TOKENS: Dialect = {
   read: (body) => read(body, null),
   plain: ({ inputTokens }) => ({ input_tokens: inputTokens }),
@@ -88,7 +88,7 @@ function frames(reply: Reply): Frame[] {
   const block = blockOf(reply);
   const opened = tool === null ? { ...block, text: '' } : { ...block, input: {} };
   const none = { stop_reason: null, stop_sequence: null, stop_details: null };
-  // At its beginning a stream names a first token of the output, and at its end all of them.
+  // A stream first reports one output token, and all of them at its end.
   const usage = usageOf(reply, Math.min(1, outputTokens));
   const ended = {
     input_tokens: inputTokens,

@@ -1,5 +1,5 @@
 /**
- * OpenAI's speech, which is silence as long as the text takes to be read, and its transcriptions, which say that they are
+ * OpenAI's speech, which is silence of the length of the spoken text, and its transcriptions, which say that they are
  * made up.
  */
 import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
@@ -91,7 +91,7 @@ export interface Transcript {
 
 const TEXT = 'This transcription is made up: no model was asked.';
 
-/** Of a recording with so many bytes, as if it were an MP3 at 128 kbit/s. */
+/** For a recording with this many bytes, as if it were an MP3 at 128 kbit/s. */
 export function transcriptOf({ model, response_format: format = 'json' }: Fields, bytes: number): Transcript {
   const seconds = Math.ceil(bytes / MP3_BYTES_PER_SECOND);
   const isWhisper = /^whisper/.test(String(model));

@@ -18,12 +18,12 @@ interface Batch {
   reads: number;
   isCancelled: boolean;
   lines: string[];
-  /** Where they are made: of the lines that were answered, and of those that failed. */
+  /** The files that were made, if any: one with the answered lines, and one with the failed ones. */
   files: { output?: string; error?: string };
   failed: number;
 }
 
-/** How a line of a batch is answered: with a status and a body. */
+/** The answer to a line of a batch: a status and a body. */
 export type AnswerLine = (path: string, body: Fields) => { status: number; body: unknown };
 
 /** The oldest are forgotten first. */
@@ -40,7 +40,7 @@ export class Batches {
     this.#answerLine = answerLine;
   }
 
-  /** `null` where the form has no file. */
+  /** `null` if the form has no file. */
   async upload(contentType: string, body: Buffer): Promise<Fields | null> {
     const form = await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } })
       .formData()
@@ -72,7 +72,7 @@ export class Batches {
     return this.#files.delete(id) ? { id, object: 'file', deleted: true } : null;
   }
 
-  /** `null` where there is no such input file. */
+  /** `null` if the input file does not exist. */
   create(body: Fields): Fields | null {
     const input = this.#files.get(String(body.input_file_id));
     if (!input) return null;

@@ -1,19 +1,19 @@
 /**
- * A dialect: how one endpoint of a vendor is asked, and how it answers, plain and streamed.
+ * A dialect: the requests of one endpoint of a vendor, and its answers, plain and streamed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Fields } from '../../vendors/usage/figures.ts';
 import type { Read } from './prompt.ts';
 import type { Reply } from './reply.ts';
 
-/** An event of a stream. Text is sent as it is, anything else as JSON. */
+/** An event of a stream. Text is sent unchanged, any other value as JSON. */
 export interface Frame {
   event?: string;
   data: unknown;
 }
 
 export interface Dialect {
-  /** `model` is the one in the path, where the endpoint has it there. */
+  /** `model` is the one in the path, if the endpoint has it there. */
   read(body: Fields, model: string | undefined): Read;
   plain(reply: Reply, body: Fields): Fields;
   frames(reply: Reply, body: Fields): Frame[];

@@ -1,5 +1,5 @@
 /**
- * Embeddings in the forms of OpenAI and Google. A vector follows from its text alone, has the length one, and means
+ * Embeddings in the forms of OpenAI and Google. A vector depends only on its text, has the length one, and means
  * nothing.
  */
 import { createHash } from 'node:crypto';

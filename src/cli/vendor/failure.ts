@@ -1,5 +1,5 @@
 /**
- * Refusals, as each vendor words them.
+ * Refusals, in the words of each vendor.
  */
 import type { Fields } from '../../vendors/usage/figures.ts';
 import { newId } from './dialect.ts';

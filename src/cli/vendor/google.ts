@@ -13,7 +13,7 @@ export const CONTENT: Dialect = {
 };
 
 export const COUNT_TOKENS: Dialect = {
-  // What is counted stands in the body, or as a whole request within it.
+  // The counted content is in the body, or is a whole request within it.
   read: ({ generateContentRequest, ...body }, model) =>
     read(generateContentRequest === undefined ? body : fieldsOf(generateContentRequest), model),
   plain: ({ inputTokens }) => ({ totalTokens: inputTokens, promptTokensDetails: ofText(inputTokens) }),
@@ -74,7 +74,7 @@ function answerOf(reply: Reply, id: string, parts: Fields[], candidateTokens: nu
     candidates: [{ content: { parts, role: 'model' }, ...(isLast && { finishReason }), index: 0 }],
     usageMetadata: {
       promptTokenCount: inputTokens,
-      // A zero is left out, as Google does.
+      // A zero is left out, as in Google's own answers.
       ...(candidateTokens > 0 && { candidatesTokenCount: candidateTokens }),
       totalTokenCount: inputTokens + candidateTokens,
       promptTokensDetails: ofText(inputTokens),
@@ -84,7 +84,7 @@ function answerOf(reply: Reply, id: string, parts: Fields[], candidateTokens: nu
   };
 }
 
-/** Each piece with the tokens so far; a call of a function comes whole. */
+/** Each piece has the tokens so far; a function call comes whole. */
 function frames(reply: Reply): Frame[] {
   const id = newId('');
   if (reply.tool !== null || reply.pieces.length === 0)

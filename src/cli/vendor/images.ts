@@ -8,10 +8,10 @@ import { positiveInteger } from './prompt.ts';
 
 /** A PNG of one pixel. */
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==';
-/** Of a square image. Source: developers.openai.com/api/docs/guides/image-generation, "Cost and latency". */
+/** The tokens of a square image. Source: developers.openai.com/api/docs/guides/image-generation, "Cost and latency". */
 const OUTPUT_TOKENS: Readonly<Record<string, number>> = { low: 272, medium: 1_056, high: 4_160 };
 const OUTPUT_TOKENS_USUAL = 1_056;
-/** Of an image that is edited. */
+/** The tokens of an edited image. */
 const IMAGE_TOKENS = 194;
 const PARTIAL_IMAGES_MAX = 3;
 

@@ -1,5 +1,5 @@
 /**
- * Which of OpenAI's endpoints for images, audio and moderations is answered with what. Two of them take forms.
+ * The answers of OpenAI's endpoints for images, audio and moderations. Two of them take forms.
  */
 import { type Fields, isFields } from '../../vendors/usage/figures.ts';
 import { speechOf, transcriptOf } from './audio.ts';
@@ -14,7 +14,7 @@ export function isForm(pathname: string): boolean {
   return FORMS.has(pathname);
 }
 
-/** The fields of a form, and its files; `null` where it is none. */
+/** The fields of a form, and its files; `null` if the body is not a form. */
 export async function formOf(contentType: string, body: Buffer): Promise<{ fields: Fields; files: File[] } | null> {
   const response = new Response(new Uint8Array(body), { headers: { 'content-type': contentType } });
   const form = await response.formData().catch(() => null);
@@ -31,7 +31,7 @@ export async function formOf(contentType: string, body: Buffer): Promise<{ field
 export function mediaAnswer(pathname: string, body: Fields, files: readonly File[]): Outcome | null {
   const answer = answerers[pathname];
   if (!answer) return null;
-  // The prompt of a transcription, or whatever else was said.
+  // The prompt of a transcription, or else the other text of the request.
   const words = wordsOf({ by: 'user', text: textOf(body.prompt ?? body.input) });
   if (words.status !== null)
     return { kind: 'refused', status: words.status, message: 'the prompt asked for this error' };
@@ -70,7 +70,7 @@ function transcript(body: Fields, [file]: readonly File[], words: Words): Outcom
   if (!file) return refused('file', 'must be a file');
   const made = transcriptOf(body, file.size);
   const told = toldOf(body, made);
-  // Whisper takes no notice of it.
+  // Whisper ignores it.
   const isStream = isTrue(body.stream) && !/^whisper/.test(String(body.model));
   if (isStream) return { kind: 'events', form: 'sse', frames: made.frames, words, told };
   if (isFields(made.body)) return { kind: 'json', body: made.body, words, told };

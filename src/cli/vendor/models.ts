@@ -1,5 +1,5 @@
 /**
- * The lists of models, from the catalog: those of a vendor that have not ended. A request may name any model.
+ * The lists of models, from the catalog: a vendor's models that have not ended. A request may name any model.
  */
 import { BUILT_IN_CATALOG } from '../../catalog/built-in.ts';
 import { statusOn } from '../../catalog/lifecycle.ts';

@@ -1,5 +1,5 @@
 /**
- * OpenAI's moderations: every text is harmless, unless it has the word `flagged`.
+ * OpenAI's moderations: every text is harmless, unless it contains the word `flagged`.
  */
 import { type Fields, listOf } from '../../vendors/usage/figures.ts';
 import { newId } from './dialect.ts';
@@ -11,7 +11,7 @@ const CATEGORIES = [
 ];
 
 export function moderationOf({ model = 'omni-moderation-latest', input }: Fields): Fields {
-  // Parts of one input are judged together.
+  // The parts of one input are judged together.
   const isList = Array.isArray(input) && typeof input[0] === 'string';
   const inputs = isList ? listOf(input) : [input];
   const named = model === 'omni-moderation-latest' ? 'omni-moderation-2024-09-26' : model;

@@ -1,5 +1,5 @@
 /**
- * OpenAI's chat completions; also in the form in which Google offers them, which has no details of the usage.
+ * OpenAI's chat completions; also in Google's form, which has no details of the usage.
  */
 import { type Fields, fieldsOf, listOf, type VendorName } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';

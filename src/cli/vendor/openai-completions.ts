@@ -1,5 +1,5 @@
 /**
- * OpenAI's completions of a text. Several prompts get an answer each.
+ * OpenAI's text completions. Each of several prompts gets an answer.
  */
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
@@ -30,7 +30,7 @@ function read(body: Fields): Read {
   };
 }
 
-/** An answer for each prompt, and as many as were asked for. */
+/** An answer for each prompt, as many as requested. */
 function answersOf({ n, prompt }: Fields): number {
   const prompts = listOf(prompt).filter((one) => typeof one === 'string').length;
   return Math.min(128, (positiveInteger(n) ?? 1) * Math.max(1, prompts));

@@ -1,6 +1,6 @@
 /**
- * OpenAI's responses. The vendor for trying out keeps them (`stored-responses.ts`), but does not go on from one: a
- * conversation stands in `input`.
+ * OpenAI's responses. The vendor for trying out keeps them (`stored-responses.ts`), but does not continue one: a
+ * conversation has to be in `input`.
  */
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
@@ -23,7 +23,7 @@ function read(body: Fields): Read {
   const said: Fields =
     items.findLast((item: Fields) => isResult(item) || (item.role !== undefined && item.role !== 'assistant')) ?? {};
   const tools = functionsIn(body.tools, (tool) => tool);
-  // Of groups, and those that an item of the input brings: Codex sends its own like this.
+  // The tools of groups, and those in an item of the input: Codex sends its own in this way.
   const grouped = [body, ...items]
     .flatMap((holder) => listOf(fieldsOf(holder).tools))
     .map(fieldsOf)
@@ -51,7 +51,7 @@ function inGroup({ name, tools }: Fields): Tool[] {
   return functionsIn(tools, (tool) => tool).map((tool) => ({ ...tool, namespace: String(name) }));
 }
 
-/** The one item of the output: what the model says, or the function that it calls. */
+/** The one item of the output: the model's text, or the function that it calls. */
 function itemOf({ text, tool, isCutOff }: Reply): Fields {
   const status = isCutOff ? 'incomplete' : 'completed';
   if (tool === null) return { id: newId('msg_'), type: 'message', status, role: 'assistant', content: [partOf(text)] };
@@ -64,7 +64,7 @@ function partOf(text: string): Fields {
   return { type: 'output_text', annotations: [], logprobs: [], text };
 }
 
-/** With its output it is over; without one, under way. */
+/** With its output, it is complete; without one, in progress. */
 function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | null): Fields {
   const { model, inputTokens, outputTokens, isCutOff } = reply;
   const over = isCutOff ? 'incomplete' : 'completed';

@@ -1,10 +1,10 @@
 /**
- * What a request is answered with, before it is sent.
+ * The answer to a request, before it is sent.
  */
 import type { Frame } from './dialect.ts';
 import type { Words } from './prompt.ts';
 
-/** What a model was asked and answered, for a line of the log. */
+/** The request to a model and its answer, for a line of the log. */
 export interface Told {
   model: string;
   inputTokens: number;

@@ -1,6 +1,6 @@
 /**
- * What a request asks of a model, in the terms that all three vendors share, and the words of a prompt by which the
- * vendor for trying out is told what to do.
+ * A request to a model, in the terms that all three vendors share, and the words of a prompt that control the vendor
+ * for trying out.
  */
 import type { VendorName } from '../../vendors/usage/figures.ts';
 
@@ -17,19 +17,19 @@ export interface Prompt {
   model: string;
   /** All text that was sent: its tokens are the input. */
   text: string;
-  /** What was said last, by the user or by a tool that was called. */
+  /** The last message, by the user or by a tool that was called. */
   last: { by: 'user' | 'tool'; text: string };
-  /** Those that the application runs; a vendor's own tools are ignored. */
+  /** The tools that the application runs; a vendor's own tools are ignored. */
   tools: readonly Tool[];
   toolChoice: ToolChoice;
-  /** The answer must be JSON, of this schema where there is one. */
+  /** The answer must be JSON, of this schema if there is one. */
   json: { schema: unknown } | null;
   outputTokensMax: number | null;
 }
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { name: string };
 
-/** A request that was understood, or what is wrong with it. */
+/** A request that was understood, or its error. */
 export type Read = { ok: true; prompt: Prompt } | { ok: false; field: string; message: string };
 
 export interface Words {
@@ -45,7 +45,7 @@ export const NO_WORDS: Words = { status: null, slow: false, cut: false, long: fa
 
 const WORDS_LINE = /^\s*(?:(?:error [45]\d\d|slow|cut|long|tool)(?:[\s,.]+|$))+$/i;
 
-/** The words count where the first line of the last message has nothing else. */
+/** The words count only if the first line of the last message has no other word. */
 export function wordsOf({ by, text }: Prompt['last']): Words {
   const [first = ''] = text.trimStart().split('\n', 1);
   const line = by === 'user' && WORDS_LINE.test(first) ? first.toLowerCase() : '';
@@ -59,7 +59,7 @@ export function wordsOf({ by, text }: Prompt['last']): Words {
   };
 }
 
-/** Members whose text no model reads as words: names of things, and the bytes of images and sounds. */
+/** Members whose text no model reads as words: names, and the bytes of images and sounds. */
 const NOT_READ = new Set([
   ...['type', 'id', 'role', 'status', 'detail', 'cache_control', 'signature', 'thoughtSignature', 'encrypted_content'],
   ...['call_id', 'tool_call_id', 'tool_use_id', 'image_url', 'input_audio', 'file', 'file_data', 'file_id', 'source'],

@@ -1,5 +1,5 @@
 /**
- * What the vendor for trying out keeps in memory is bounded: the oldest is forgotten first.
+ * The memory of the vendor for trying out is bounded: the oldest value is forgotten first.
  */
 export function remember<Value>(map: Map<string, Value>, id: string, value: Value, max: number): void {
   map.set(id, value);

@@ -1,9 +1,9 @@
 /**
- * What the vendor for trying out answers: text that says that it is made up, a call of a tool, or JSON of a schema. The
+ * The answers of the vendor for trying out: text that says that it is made up, a tool call, or JSON of a schema. The
  * same request always gets the same answer and the same usage.
  *
- * Tokens are counted as the service itself counts texts (src/vendors/token-count.ts): the input in the text that was
- * sent, the output in the text that is answered. Nothing is answered beyond the bound of the request.
+ * Tokens are counted in the same way as in the service (src/vendors/token-count.ts): the input in the text of the
+ * request, the output in the text of the answer. No answer exceeds the bound of its request.
  */
 import { TokenCount, tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
 import type { Prompt, Tool, Words } from './prompt.ts';
@@ -13,7 +13,7 @@ export interface Reply {
   model: string;
   inputTokens: number;
   outputTokens: number;
-  /** A call of a tool has its arguments as JSON. Together the pieces are the text. */
+  /** A tool call has its arguments as JSON. The pieces together are the text. */
   text: string;
   pieces: string[];
   tool: { name: string; namespace?: string; input: unknown } | null;
@@ -23,7 +23,7 @@ export interface Reply {
 
 const QUOTE_LENGTH_MAX = 200;
 const LONG_NUMBERS = 1_000;
-/** A word of a function's name that is shorter (`get`, `of`) does not ask for it. */
+/** A shorter word of a function's name (`get`, `of`) does not ask for it. */
 const NAME_WORD_LENGTH_MIN = 4;
 const JSON_PIECE_LENGTH = 12;
 
@@ -37,7 +37,7 @@ export function replyTo(prompt: Prompt, words: Words): Reply {
     const tool = { ...named, input: sampleOf(schema ?? { type: 'object' }) };
     const text = JSON.stringify(tool.input);
     const outputTokens = tokensAtMost(text, vocabulary);
-    // Half of a call is none: the answer is then in words.
+    // Half of a call is useless: the answer is then text.
     if (outputTokens <= (outputTokensMax ?? Number.POSITIVE_INFINITY))
       return { model, inputTokens, outputTokens, text, pieces: jsonPieces(text), tool, isCutOff: false };
   }
@@ -53,7 +53,7 @@ function jsonPieces(json: string): string[] {
   return Array.from({ length: count }, (_, at) => json.slice(at * JSON_PIECE_LENGTH, (at + 1) * JSON_PIECE_LENGTH));
 }
 
-/** How many tokens the answer has after each of its pieces. */
+/** The number of tokens of the answer after each of its pieces. */
 export function tokensAfterEach(vendor: Prompt['vendor'], { model, pieces }: Reply): number[] {
   const count = new TokenCount(vocabularyOf(vendor, model));
   return pieces.map((piece) => {
@@ -62,7 +62,7 @@ export function tokensAfterEach(vendor: Prompt['vendor'], { model, pieces }: Rep
   });
 }
 
-/** Whether one is called, and which: a result is answered in words, so that a conversation ends. */
+/** The function that is called, if any: the answer to a result is text, so that a conversation ends. */
 function toolFor({ tools, toolChoice, last }: Prompt, words: Words): Tool | null {
   if (toolChoice === 'none') return null;
   if (typeof toolChoice === 'object') return tools.find(({ name }) => name === toolChoice.name) ?? null;

@@ -1,5 +1,5 @@
 /**
- * A rerank, as Jina answers it: documents in the order of the words that they share with the query.
+ * A rerank in Jina's form: documents ordered by the words that they share with the query.
  */
 import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';

@@ -1,5 +1,5 @@
 /**
- * Which path of which vendor is answered with what.
+ * The answer for each path of each vendor.
  */
 import { parseJsonText } from '../../platform/json.ts';
 import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
@@ -43,12 +43,12 @@ const ASKED_FOR = 'the prompt asked for this error';
 /** Answers requests, and keeps their files, batches and responses. */
 export type Router = (received: Received) => Promise<Outcome>;
 
-/** What is kept between requests. */
+/** The objects that are kept between requests. */
 interface Kept {
   batches: Batches;
   uploads: Uploads;
   responses: StoredResponses;
-  /** As Mistral keeps libraries, but under ids that their maker chooses. */
+  /** Like Mistral's libraries, but under ids that their maker chooses. */
   libraries: Map<string, Fields>;
 }
 
@@ -111,7 +111,7 @@ function keep(responses: StoredResponses, request: Fields, outcome: Outcome): vo
   if (outcome.kind === 'events') responses.keep(request, fieldsOf(fieldsOf(outcome.frames.at(-1)?.data).response));
 }
 
-/** A library is written whole, or changed where it is there. */
+/** Writes a whole library, or changes an existing one. */
 function write({ libraries }: Kept, { method, url, body }: Received): Outcome {
   const [noun, id = ''] = kindOf(url);
   const before = libraries.get(id);
@@ -153,7 +153,7 @@ function readResponse(responses: StoredResponses, { searchParams }: URL, id: str
   return frames === null ? NOT_FOUND : { kind: 'events', form: 'sse', frames, words: NO_WORDS };
 }
 
-/** The form in which a vendor refuses this. All three have `/v1/models`: there, the header tells. */
+/** The form of a vendor's refusal. All three have `/v1/models`: there, the header decides. */
 export function errorFormOf({ url: { pathname }, headers }: Received): ErrorForm {
   if (pathname.startsWith('/v1beta/openai/')) return 'google-openai';
   if (/^\/v1beta\/|^\/v1\/models\/[^/]+:/.test(pathname) || headers['x-goog-api-key'] !== undefined) return 'google';
@@ -259,7 +259,7 @@ function answerLine(path: string, body: Fields): { status: number; body: unknown
   return { status, body: failureBody('openai', status, message, field) };
 }
 
-/** The kind of a thing that is kept, its id, and what is asked of it. */
+/** The kind of a stored object, its id, and the request about it. */
 function kindOf({ pathname }: URL): (string | undefined)[] {
   return (
     /^\/v1\/(files|batches|uploads|responses|libraries)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(pathname)?.slice(1) ?? []
@@ -271,7 +271,7 @@ async function upload(batches: Batches, { headers, body }: Received): Promise<Ou
   return uploaded === null ? refused(400, 'file: must be a form with a file', 'file') : found(uploaded);
 }
 
-/** A name in a path; one that is broken stays as it is. */
+/** A name in a path; a broken one stays unchanged. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);

@@ -1,10 +1,10 @@
 /**
- * A value that a JSON schema accepts, always the same for the same schema. Understands what the vendors' structured
- * answers allow, and Google's own spelling of types (`OBJECT`).
+ * A value that a JSON schema accepts, always the same for the same schema. Understands the keywords that the vendors'
+ * structured answers allow, and Google's own spelling of types (`OBJECT`).
  */
 import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
 
-/** In all of a sample; what is beyond it is null. */
+/** The most values of a sample; further ones are null. */
 const VALUES_MAX = 1_000;
 const ITEMS_MAX = 100;
 
@@ -29,7 +29,7 @@ export function sampleOf(schema: unknown): unknown {
 
 interface Place {
   root: Fields;
-  /** References that lead here: following one again would never end. */
+  /** The references that lead here: following one again would never end. */
   open: ReadonlySet<string>;
   left: { values: number };
 }

@@ -1,5 +1,5 @@
 /**
- * The vendor for trying out, on loopback: OpenAI, Anthropic and Google at one address, with answers that are made up.
+ * The vendor for trying out, on loopback: OpenAI, Anthropic and Google at one address, with made-up answers.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,11 +13,11 @@ import type { Words } from './prompt.ts';
 import { errorFormOf, newRouter, type Received } from './routes.ts';
 
 export interface TrialVendorOptions {
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   port: number;
   /** Called after every answer. */
   onAnswer?: (entry: Entry) => void;
-  /** How long an answer takes whose prompt says `slow`. */
+  /** How long an answer takes if its prompt says `slow`. */
   slowMs?: number;
 }
 
@@ -38,7 +38,7 @@ export interface TrialVendor {
 const HOST = '127.0.0.1';
 export const SLOW_MS = 5_000;
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** Statuses after which vendors say when to come back. */
+/** Statuses after which vendors tell clients when to retry. */
 const RETRY_AFTER: readonly number[] = [429, 503, 529];
 
 /** Throws if the port is in use. */
@@ -81,7 +81,7 @@ function pathOf(url: string): string {
   return new URL(url, 'http://vendor').pathname;
 }
 
-/** `null` where the body is too large; the rest of it is read and dropped. */
+/** `null` if the body is too large; the rest of it is read and dropped. */
 async function receive(request: IncomingMessage): Promise<Received | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

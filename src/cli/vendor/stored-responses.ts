@@ -1,6 +1,6 @@
 /**
- * OpenAI's responses as they are kept, in memory: read, streamed once more, deleted, and with their input. None runs in
- * the background, so cancelling one changes nothing.
+ * OpenAI's stored responses, in memory: read, streamed once more, deleted, and with their input. None runs in the
+ * background, so cancelling one changes nothing.
  */
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import { type Frame, newId } from './dialect.ts';
@@ -17,7 +17,7 @@ const RESPONSES_MAX = 200;
 export class StoredResponses {
   readonly #responses = new Map<string, Stored>();
 
-  /** Keeps what was answered to a request that does not say `store: false`. */
+  /** Keeps the answer to a request, unless the request says `store: false`. */
   keep(request: Fields, response: Fields): void {
     if (request.store === false) return;
     remember(this.#responses, String(response.id), { response, input: itemsOf(request.input) }, RESPONSES_MAX);

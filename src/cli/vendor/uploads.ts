@@ -1,5 +1,5 @@
 /**
- * OpenAI's uploads, in memory: a file that comes in parts.
+ * OpenAI's uploads, in memory: a file that arrives in parts.
  */
 import { type Fields, listOf } from '../../vendors/usage/figures.ts';
 import { newId, nowSeconds } from './dialect.ts';
@@ -19,7 +19,7 @@ const PARTS_MAX = 200;
 /** An upload ends an hour after it began. */
 const LASTS_SECONDS = 3_600;
 
-/** Keeps a file, and says what it is. */
+/** Keeps a file, and returns its description. */
 export type StoreFile = (name: string, purpose: string, content: Buffer) => Fields;
 
 export class Uploads {
@@ -37,7 +37,7 @@ export class Uploads {
     return this.#upload(id);
   }
 
-  /** `null` where no such upload is open, or its form has no part. */
+  /** `null` if no such upload is open, or its form has no part. */
   async add(id: string, contentType: string, body: Buffer): Promise<Fields | null> {
     const upload = this.#pending(id);
     const form = await new Response(new Uint8Array(body), { headers: { 'content-type': contentType } })
@@ -50,7 +50,7 @@ export class Uploads {
     return { id: partId, object: 'upload.part', created_at: nowSeconds(), upload_id: id };
   }
 
-  /** `null` where no such upload is open; a text says what is wrong with the request. */
+  /** `null` if no such upload is open; a text is the error of the request. */
   complete(id: string, { part_ids }: Fields): Fields | string | null {
     const upload = this.#pending(id);
     if (!upload) return null;

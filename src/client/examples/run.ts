@@ -19,7 +19,7 @@ key (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY), and its address for ano
 trying out, at VENDOR_PORT or the next port, answers, and makes its answers up.
 `;
 
-/** What each vendor's SDK reads: its keys, its address, and the path that it expects there. */
+/** The variables of each vendor's SDK: its keys, its address, and the path that it expects there. */
 const SDK_VARIABLES = [
   { keys: ['OPENAI_API_KEY'], address: 'OPENAI_BASE_URL', path: '/v1' },
   { keys: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN'], address: 'ANTHROPIC_BASE_URL', path: '' },

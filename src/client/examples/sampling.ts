@@ -1,5 +1,5 @@
 /**
- * Samples calls for review; the application decides which, by the organization's policy.
+ * Samples calls for review; the application selects them by the organization's policy.
  */
 import { createClient } from '../index.ts';
 import { createSampler } from '../sampling.ts';

@@ -1,5 +1,5 @@
 /**
- * Which service an example talks to: CALLMETER_URL and CALLMETER_KEY, else what `npm start` uses on this machine.
+ * The service of an example: CALLMETER_URL and CALLMETER_KEY, or else the values that `npm start` uses on this machine.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

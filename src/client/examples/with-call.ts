@@ -10,7 +10,7 @@ const callmeter = createClient({
   onEvent: (event) => console.log(`event: ${event.type}`),
 });
 
-/** In place of a vendor's SDK. */
+/** Stands for a vendor's SDK. */
 async function runModel(model: string, prompt: string) {
   if (prompt === '') throw new TypeError('the prompt is empty');
   return { model, text: `${prompt.length} characters were read`, usage: { inputTokens: 18, responseTokens: 6 } };

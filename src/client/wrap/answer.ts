@@ -18,7 +18,7 @@ const DRAIN_MS_MAX = 30_000;
 const DRAIN_BYTES_MAX = 8 * 1024 * 1024;
 const DONE = '[DONE]';
 
-/** What was read from a plain response. */
+/** The facts that were read from a plain response. */
 export interface PlainOutcome {
   /** The body is complete and is JSON. */
   whole: boolean;
@@ -92,7 +92,7 @@ function isUsageChunk({ data }: StreamEvent): boolean {
   return isFields(body) && isFields(body.usage) && Array.isArray(body.choices) && body.choices.length === 0;
 }
 
-/** Makes the stream fail for its reader when the signal aborts, as the body of a `fetch` does. */
+/** Makes the stream fail for its reader when the signal aborts, like the body of a `fetch`. */
 function abortable(
   source: ReadableStream<Uint8Array>,
   signal: AbortSignal,

@@ -229,8 +229,8 @@ function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFai
 }
 
 /**
- * The usage in the fields of an end. No bound of the call is known here: what stands for an unclear figure is what the others
- * prove, and tokens of which only the total is known are output, which costs most.
+ * The usage in the fields of an end. No bound of the call is known here: an unclear figure has the value that the
+ * others prove, and if only the total of tokens is known, they count as output, which costs most.
  */
 function reportable({ parts = [], ...answer }: VendorUsage): CallUsage {
   return { ...figuresOf(answer), ...(parts.length > 0 && { parts: parts.map(figuresOf) }) };
@@ -247,7 +247,7 @@ function figuresOf({
 
 const sums = new WeakMap<CallScope, CallUsage>();
 
-/** Figures are summed over the requests of one call; of all else the last one counts. */
+/** Figures are summed over the requests of one call; for all other members, the last value counts. */
 function addUsage(call: CallScope, usage: CallUsage): void {
   const before = sums.get(call) ?? {};
   const sum: CallUsage = { ...before, ...usage, ...added(before, usage) };

@@ -1,5 +1,5 @@
 /**
- * Options of every wrapper: whose calls the requests are, or which call they belong to.
+ * Options of every wrapper: the customer whose calls the requests are, or the call to which they belong.
  */
 import type { CallScope } from '../call.ts';
 import type { Client } from '../client.ts';

@@ -7,7 +7,7 @@ import { type Effort, isEffort } from '../../vendors/effort.ts';
 import { requestedServiceTier } from '../../vendors/service-tier.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
 
-/** What a request says before it is sent. */
+/** The facts that a request states before it is sent. */
 export interface ModelRequest {
   /** The caller's model name, or a name made by `modelByTier`. */
   model: string;
@@ -16,7 +16,7 @@ export interface ModelRequest {
   /** The vendor would send the usage only in a chunk that the caller did not request. */
   hidesUsage: boolean;
   effort: Effort | undefined;
-  /** The service tier that is asked for, in the vendor's word. */
+  /** The requested service tier, in the vendor's word. */
   serviceTier: string | undefined;
 }
 

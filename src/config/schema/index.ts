@@ -1,5 +1,5 @@
 /**
- * The tables of what operators set. What holds for all columns stands in `history/schema/index.ts`.
+ * The tables of the operators' settings. `history/schema/index.ts` has the rules for all columns.
  */
 export * from './operator.ts';
 export * from './organizations.ts';

@@ -1,6 +1,6 @@
 /**
- * D1: who the operators are, what they did, the stored answers of their requests, the replacements that they reviewed, and every price
- * that was ever in force.
+ * D1: the operators and their actions, the stored answers of their requests, the replacements that they reviewed, and
+ * every price that was ever in force.
  */
 
 import { sql } from 'drizzle-orm';
@@ -9,8 +9,8 @@ import type { OperatorRole } from '../../contract/roles.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 
 /**
- * Events that a tenant can cause by itself: changes by its keys, and an endpoint of it that was switched off. Written out,
- * because an index over some rows serves only queries that say the same.
+ * Events that an organization can cause itself: changes by its keys, and an endpoint of it that was disabled. Spelled
+ * out, because a partial index serves only queries with the same condition.
  */
 export const BY_TENANT = sql.raw("(actor GLOB 'key_*-*-*-*-*' OR action = 'webhook.disable')");
 
@@ -31,9 +31,9 @@ export const operatorEvents = sqliteTable(
   (table) => [
     // The event log of one organization, newest first.
     index('operator_events_by_organization').on(table.organizationId, table.eventId),
-    // The changes of one thing, whose id may be that of things of several kinds and organizations.
+    // For the changes of one object, whose id may be shared by objects of several kinds and organizations.
     index('operator_events_by_subject').on(table.subject, table.organizationId, table.eventId),
-    // Those of which each organization has a share (`operator-changes.ts`).
+    // For the events of which each organization has a share (`operator-changes.ts`).
     index('operator_events_by_tenant').on(table.organizationId, table.eventId).where(BY_TENANT),
   ],
 );
@@ -48,7 +48,7 @@ export const operators = sqliteTable('operators', {
 });
 
 export const operatorIdempotency = sqliteTable('operator_idempotency', {
-  /** The operation and the key that the operator sent. */
+  /** The operation and the operator's key. */
   idempotencyKey: text('idempotency_key').primaryKey(),
   fingerprint: text('fingerprint').notNull(),
   /** The answer, encrypted: it may hold a new API key. */
@@ -56,7 +56,7 @@ export const operatorIdempotency = sqliteTable('operator_idempotency', {
   expiresAtMs: integer('expires_at_ms').notNull(),
 });
 
-/** What the lookup recommends instead of a model. */
+/** The recommendation of the lookup in place of a model. */
 export const catalogReviews = sqliteTable('catalog_reviews', {
   modelKey: text('model_key').primaryKey(),
   replacementModelKey: text('replacement_model_key').notNull(),
@@ -77,7 +77,7 @@ export const pricingSnapshots = sqliteTable(
     recordedAtMs: integer('recorded_at_ms').notNull(),
   },
   (table) => [
-    // The prices that a model had.
+    // For the prices that a model had.
     index('pricing_snapshots_by_model').on(table.modelKey),
   ],
 );

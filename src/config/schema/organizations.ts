@@ -1,5 +1,5 @@
 /**
- * D1: organizations, and what operators configure for them: plans, prices, vendors, webhooks and API keys.
+ * D1: organizations, and the operators' configuration for them: plans, prices, vendors, webhooks and API keys.
  */
 
 import { sql } from 'drizzle-orm';
@@ -20,38 +20,38 @@ import type { VendorKind } from '../../domain/vendor-kind.ts';
 export const organizations = sqliteTable('organizations', {
   organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
   name: text('name').notNull(),
-  /** The binding of the database that has its history (`database.ts`); never changes. */
+  /** The binding of the database with its history (`database.ts`); never changes. */
   database: text('database').notNull().default('DB'),
   defaultPlanId: text('default_plan_id'),
   models: text('models', { mode: 'json' }).$type<ModelMappings>(),
-  /** NULL until it is set, as is the profile. */
+  /** NULL until it is set; the same for the profile. */
   sampling: text('sampling', { mode: 'json' }).$type<SamplingPolicy>(),
   compressionProfile: text('compression_profile', { mode: 'json' }).$type<CompressionProfile>(),
-  /** How many bytes its samples may take, as `samples.stored_bytes` counts them. */
+  /** The most bytes of its samples, counted by `samples.stored_bytes`. */
   sampleBytesMax: integer('sample_bytes_max').notNull().default(SAMPLE_BYTES_MAX_DEFAULT),
   /** Sessions, and calls that credit pays, may use models whose price is not known. */
   allowUnpricedModels: integer('allow_unpriced_models', { mode: 'boolean' }).notNull().default(false),
-  /** What credit may pay for although its cost has no bound or no rate, as `contract/credit-open.ts` writes it. */
+  /** The costs without a bound or a rate that credit may pay for, in the form of `contract/credit-open.ts`. */
   creditOpen: text('credit_open', { mode: 'json' }).$type<string[]>().notNull().default([]),
-  /** Where its customers buy more; NULL for nowhere. */
+  /** The address at which its customers buy more; NULL if there is none. */
   upgradeUrl: text('upgrade_url'),
-  /** Days for which history is kept, where the organization differs from the defaults. */
+  /** The days for which history is kept, if the organization differs from the defaults. */
   retention: text('retention', { mode: 'json' }).$type<Partial<Retention>>(),
-  /** What it is told of where its plans say nothing; NULL for nothing of its own. */
+  /** The alerts of plans that set none; NULL if it has none of its own. */
   alerts: text('alerts', { mode: 'json' }).$type<Alerts>(),
   createdAtMs: integer('created_at_ms').notNull(),
 });
 
 /**
  * The number of an organization's customers and samples, and the bytes of its samples. Triggers on `customers` and
- * `samples` (at the end of `d1-migrations/0000_start.sql`) keep them, and hold each new sample against the quota.
+ * `samples` (at the end of `d1-migrations/0000_start.sql`) maintain them, and check each new sample against the quota.
  */
 export const organizationSizes = sqliteTable('organization_sizes', {
   organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
   customers: integer('customers').notNull(),
   samples: integer('samples').notNull(),
   sampleBytes: integer('sample_bytes').notNull(),
-  /** The quota of the last sample that was sent; it comes from `organizations`, which may be in another database. */
+  /** The quota at the last sample; it comes from `organizations`, which may be in another database. */
   sampleBytesMax: integer('sample_bytes_max').notNull(),
 });
 
@@ -70,7 +70,7 @@ export const planVersions = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.planId, table.version] }),
-    // A version by the id that customers and calls have of it.
+    // For a version by its id in customers and calls.
     uniqueIndex('plan_versions_by_id').on(table.organizationId, table.usagePlanVersionId),
   ],
 );
@@ -89,7 +89,7 @@ export const archivedPlans = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.planId] })],
 );
 
-/** Prices that an organization set itself; they win over the catalog. */
+/** An organization's own prices; they win over the catalog. */
 export const organizationPrices = sqliteTable(
   'organization_prices',
   {
@@ -98,7 +98,7 @@ export const organizationPrices = sqliteTable(
       .notNull()
       .references(() => organizations.organizationId),
     modelKey: text('model_key').notNull(),
-    /** From when the price is in force; 0: always was. */
+    /** The time from which the price is in force; 0: always. */
     effectiveFromMs: integer('effective_from_ms').notNull(),
     snapshotId: text('snapshot_id').notNull(),
     rates: text('rates', { mode: 'json' }).$type<OwnRates>().notNull(),
@@ -107,7 +107,7 @@ export const organizationPrices = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.modelKey, table.effectiveFromMs] })],
 );
 
-/** Estimates of compression that run, so that an organization runs a bounded number. */
+/** Running estimates of compression, so that an organization runs a bounded number. */
 export const runningEstimates = sqliteTable(
   'running_estimates',
   {
@@ -118,7 +118,7 @@ export const runningEstimates = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.jobId] })],
 );
 
-/** What an organization reaches its model vendors with. */
+/** An organization's access to its vendors. */
 export const vendorCredentials = sqliteTable(
   'vendor_credentials',
   {
@@ -128,7 +128,7 @@ export const vendorCredentials = sqliteTable(
       .references(() => organizations.organizationId),
     provider: text('provider').notNull(),
     baseUrl: text('base_url').notNull(),
-    /** NULL for that of its name: a version without kinds wrote the row, while this one was put in its place. */
+    /** NULL means the kind of its name: a version without kinds wrote the row while this one was deployed. */
     kind: text('kind').$type<VendorKind>(),
     /** Encrypted under VENDOR_KEY_SECRET. */
     sealedKey: text('sealed_key').notNull(),
@@ -144,7 +144,7 @@ export const vendorCredentials = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.provider] })],
 );
 
-/** What an organization has had a vendor keep: files, uploads, batches and responses, by their ids there. */
+/** The objects that an organization had a vendor keep: files, uploads, batches and responses, by their ids there. */
 export const vendorObjects = sqliteTable(
   'vendor_objects',
   {
@@ -158,7 +158,7 @@ export const vendorObjects = sqliteTable(
   ],
 );
 
-/** Where an organization's events are sent. */
+/** The endpoints to which an organization's events are sent. */
 export const webhooks = sqliteTable(
   'webhooks',
   {
@@ -173,18 +173,21 @@ export const webhooks = sqliteTable(
     description: text('description'),
     enabled: integer('enabled', { mode: 'boolean' }).notNull(),
     format: text('format').$type<WebhookFormat>().notNull(),
-    /** Who set it last: it decides which addresses are allowed. */
+    /** The author of its last change: it decides which addresses are allowed. */
     registeredBy: text('registered_by').$type<'operator' | 'tenant'>().notNull(),
-    /** Where the operator reached the console, for links; NULL for a tenant, who has none. */
+    /**
+     * The address at which the operator reached the console, for links; NULL for the organization's own, which has no
+     * console.
+     */
     consoleOrigin: text('console_origin'),
     /** Encrypted under VENDOR_KEY_SECRET. */
     sealedSecret: text('sealed_secret').notNull(),
-    /** The secret before the last rotation, and until when it signs as well. */
+    /** The secret before the last rotation, and the time until which it also signs. */
     previousSealedSecret: text('previous_sealed_secret'),
     previousUntilMs: integer('previous_until_ms'),
-    /** It gets the events after this place of `organization_events`. */
+    /** It gets the events after this position of `organization_events`. */
     afterPlace: integer('after_place').notNull(),
-    /** When and why the service switched it off. */
+    /** When and why the service disabled it. */
     disabledAtMs: integer('disabled_at_ms'),
     disabledReason: text('disabled_reason').$type<DisabledReason>(),
     createdAtMs: integer('created_at_ms').notNull(),
@@ -193,14 +196,14 @@ export const webhooks = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.webhookId] })],
 );
 
-/** How many changes a key made in the hour of its last one. */
+/** The number of changes that a key made in the hour of its last one. */
 export const keyChanges = sqliteTable('key_changes', {
   keyId: text('key_id').$type<KeyId>().primaryKey(),
   hourMs: integer('hour_ms').notNull(),
   changes: integer('changes').notNull(),
 });
 
-/** Live keys of before; written out, because an index over some rows serves only queries that say the same. */
+/** Live keys without a checksum; spelled out, because a partial index serves only queries with the same condition. */
 export const WITHOUT_CHECKSUM = sql`has_checksum = 0 AND revoked_at_ms IS NULL`;
 
 export const apiKeys = sqliteTable(
@@ -216,26 +219,26 @@ export const apiKeys = sqliteTable(
     prefix: text('prefix').notNull(),
     hint: text('hint').notNull(),
     name: text('name').notNull(),
-    /** NULL: the historical permissions of the prefix. */
+    /** NULL means the historical permissions of the prefix. */
     scopes: text('scopes', { mode: 'json' }).$type<Scope[]>(),
-    /** The models and the features that it is limited to; NULL: to none. */
+    /** The models and the features that it is limited to; NULL means no limit. */
     models: text('models', { mode: 'json' }).$type<string[]>(),
     features: text('features', { mode: 'json' }).$type<string[]>(),
-    /** False for keys from before keys had one. */
+    /** False for older keys, which have none. */
     hasChecksum: integer('has_checksum', { mode: 'boolean' }).notNull().default(false),
     createdAtMs: integer('created_at_ms').notNull(),
     revokedAtMs: integer('revoked_at_ms'),
-    /** The key works before this instant; NULL: for good. */
+    /** The key works before this instant; NULL means without an end. */
     expiresAtMs: integer('expires_at_ms'),
-    /** When it was used, an hour or so behind; NULL: not yet. */
+    /** The time of its last use, about an hour behind; NULL: not used yet. */
     lastUsedAtMs: integer('last_used_at_ms'),
   },
   (table) => [
-    // Every request with a key.
+    // For every request with a key.
     uniqueIndex('api_keys_by_hash').on(table.keyHash),
-    // Lists of an organization's keys.
+    // For lists of an organization's keys.
     index('api_keys_by_organization').on(table.organizationId, table.createdAtMs, table.keyId),
-    // The list of keys that have no checksum (old-keys.ts); it becomes empty.
+    // For the list of keys without a checksum (old-keys.ts); it becomes empty over time.
     index('api_keys_without_checksum').on(table.keyHash).where(WITHOUT_CHECKSUM),
   ],
 );

@@ -1,11 +1,11 @@
 /**
- * What the gateway answers besides the answers of vendors: errors in the form of each endpoint's vendor, and models.
+ * The gateway's answers besides those of vendors: errors in the form of each endpoint's vendor, and models.
  */
 import { z } from 'zod';
 import { DenialFigures } from '../denial.ts';
 import { closedComponent } from '../envelope.ts';
 
-/** What the service adds to an error of its own. */
+/** The members that the service adds to an error of its own. */
 const ownMembers = {
   requiredScope: z.string().optional().describe('The missing scope'),
   reason: z
@@ -90,10 +90,10 @@ export const AnthropicModelList = z.object({
 
 export type AnthropicModelList = z.infer<typeof AnthropicModelList>;
 
-/** Whose form the errors of a path are in. */
+/** The vendor whose form the errors of a path have. */
 export type ErrorForm = 'openai' | 'anthropic' | 'google';
 
-/** The first that matches counts; all other paths are those of OpenAI. */
+/** The first match counts; all other paths are OpenAI's. */
 const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
   [/^\/v1\/passthrough\//, 'openai'],
   [/^\/v1\/messages(?:\/|$)/, 'anthropic'],
@@ -104,7 +104,7 @@ const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
 export const ANTHROPIC_VERSION_HEADER = 'anthropic-version';
 const MODELS_PATH = /^\/v1\/models(?:\/|$)/;
 
-/** The form of errors at a path, of a route or of none. */
+/** The form of errors at a path, of a route or not. */
 export function errorFormAt(path: string, anthropicVersion?: string): ErrorForm {
   const form = ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? 'openai';
   return form === 'openai' && anthropicVersion !== undefined && MODELS_PATH.test(path) ? 'anthropic' : form;

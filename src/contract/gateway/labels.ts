@@ -1,5 +1,5 @@
 /**
- * Who is metered and under which labels, in bodies and in headers of the gateway; and the headers of its answers.
+ * The metered customer and the labels, in bodies and in headers of the gateway; and the headers of its answers.
  */
 
 import { z } from 'zod';
@@ -8,14 +8,14 @@ import { CustomerIdentity, firstProvisioning } from '../calls.ts';
 import { TAGS_MAX, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import { isRecord, resolveIdentity } from '../identity.ts';
 
-/** Headers for clients whose body is fixed: the customer and the labels of a request whose body does not say them. */
+/** Headers for clients whose body is fixed: the customer and the labels of a request whose body lacks them. */
 export const LABEL_HEADERS = {
   customerId: 'x-usage-customer-id',
   customerUserId: 'x-usage-customer-user-id',
   feature: 'x-usage-feature',
   tags: 'x-usage-tags',
 } as const;
-/** The customer that is metered when a request names none. */
+/** The customer that is metered if a request names none. */
 export const DEFAULT_CUSTOMER_ID = asCustomerId('default');
 
 /** Headers of the gateway's answers. */
@@ -43,7 +43,7 @@ export const GatewayCustomer = z.preprocess(
   CustomerIdentity.partial({ customerId: true }).extend(firstProvisioning),
 );
 
-/** Many libraries write `null` for what is absent. */
+/** Many libraries write `null` for an absent member. */
 function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
@@ -57,7 +57,7 @@ export const ownFields = {
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels for readings; a session token has its own'),
 };
 
-/** What the headers say, with several tags between commas. */
+/** The labels in the headers, with several tags between commas. */
 export const HeaderLabels = z.object({
   customerId: CustomerIdentity.shape.customerId.optional().describe('The customer, if the body does not name it'),
   customerUserId: CustomerIdentity.shape.customerUserId.describe(

@@ -1,5 +1,5 @@
 /**
- * The type of an operation of the gateway, and what several of them have in common.
+ * The type of an operation of the gateway, and parts that several of them share.
  */
 import { z } from 'zod';
 import type { Security } from '../operations/operation.ts';
@@ -14,11 +14,11 @@ export interface GatewayOperation {
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The body is a form: with a schema its fields are read, without one it is a file that passes as it comes. */
+  /** The body is a form: with a schema its fields are read; without one it is a file that passes unchanged. */
   form?: true;
-  /** The schema is that of a JSON object; any other body passes as bytes. */
+  /** The schema describes a JSON object; any other body passes as bytes. */
   anyBody?: true;
-  /** The largest body, where it is not that of the others. */
+  /** The largest body, if it differs from the others'. */
   bodyBytesMax?: number;
   /** The body of a success; answers of vendors pass unchanged. */
   answer: z.ZodType;

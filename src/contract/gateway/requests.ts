@@ -13,9 +13,9 @@ import { ownFields } from './labels.ts';
 
 /** The largest body of a request. */
 export const GATEWAY_BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** The largest file, and what its form has besides it. */
+/** The largest file, and the rest of its form. */
 export const FILE_BODY_BYTES_MAX = 200 * 1024 * 1024 + 64 * 1024;
-/** The largest part of an upload, and what its form has besides it (OpenAI's SDK, resources/uploads/parts: 64 MB). */
+/** The largest part of an upload, and the rest of its form (OpenAI's SDK, resources/uploads/parts: 64 MB). */
 export const PART_BODY_BYTES_MAX = 64 * 1024 * 1024 + 64 * 1024;
 /** The longest list of fallback models in one request. */
 export const FALLBACK_MODELS_MAX = 10;
@@ -26,7 +26,7 @@ export const MODEL_NAME_LENGTH_MAX = 330;
 const modelName = text(MODEL_NAME_LENGTH_MAX);
 const effort = EndFactFields.shape.reasoningEffort.nullable();
 
-/** What every request to a model has, wherever it names the model. */
+/** The fields that every request to a model has, wherever it names the model. */
 export const LabelledFields = z.looseObject({
   ...ownFields,
   models: z
@@ -47,12 +47,12 @@ export const ModelRequest = LabelledFields.extend({
 /** The most images that one request edits. Source: OpenAI's API reference, `image` of image edits. */
 const EDITED_IMAGES_MAX = 16;
 
-/** A file of a form, as src/platform/form-file.ts has it. No text and no JSON can look like one. */
+/** A file of a form, in the form of src/platform/form-file.ts. No text and no JSON can look like one. */
 const file = z
   .custom<{ bytes: number }>((value) => isRecord(value) && value.head instanceof Uint8Array, 'must be a file')
   .meta({ type: 'string', contentMediaType: 'application/octet-stream' });
 
-/** A field that came once is a list of one. */
+/** A field that occurs once is a list with one item. */
 const asList = (value: unknown): unknown => (value === undefined || Array.isArray(value) ? value : [value]);
 
 /** Fields of a form are text. */
@@ -65,7 +65,7 @@ const formStream = z
   .describe('`true`: answer with server-sent events');
 
 /**
- * The fields of forms that clients repeat under one name to send a list; any other comes once. Sources: OpenAI's API
+ * The fields of forms that clients repeat under one name to send a list; any other occurs once. Sources: OpenAI's API
  * reference of transcriptions and image edits; Mistral's and FastAPI's forms have lists without brackets.
  */
 export const REPEATED_FIELDS = [
@@ -95,7 +95,7 @@ const FormRequest = ModelRequest.extend({
 /** Fields of the service's other clients; they have no meaning for a vendor. */
 const CLIENT_FIELDS = ['conversationId', 'conversationTitle', 'projectId', 'compress'];
 
-/** What no vendor gets of a body. */
+/** The fields of a body that no vendor gets. */
 export const OWN_FIELDS = [...Object.keys(ownFields), 'models', ...CLIENT_FIELDS];
 
 const stream = z.boolean().nullish().describe('Answer with server-sent events');
@@ -245,7 +245,7 @@ export const CompleteUploadRequest = z.looseObject({
   part_ids: z.array(z.string()).min(1).describe('The parts, in the order in which they make the file'),
 });
 
-/** A parameter that passes as it came: a name may come more than once. */
+/** A parameter that passes unchanged: a name may occur more than once. */
 const passed = z.union([z.string(), z.array(z.string())]).optional();
 
 export const RetrieveResponseQuery = z.looseObject({
@@ -266,7 +266,7 @@ export const OpenPathParams = z.object({
   path: z.string().describe("The path, from the root of the vendor's host; its slashes may be encoded"),
 });
 
-/** A request to an open path, where it is a JSON object. */
+/** A request to an open path, if it is a JSON object. */
 export const OpenPathRequest = LabelledFields.extend({
   model: z
     .unknown()

@@ -1,5 +1,5 @@
 /**
- * The operations of what the vendor `openai` keeps: responses, files, uploads and batches.
+ * The operations on objects that the vendor `openai` keeps: responses, files, uploads and batches.
  */
 import { z } from 'zod';
 import { type GatewayOperation, invoke, vendorAnswer } from './operation.ts';

@@ -1,6 +1,6 @@
 /**
- * Prompt compression: recorded savings, who may be billed, the profile, the summary, estimates; and what operators do of it
- * for an organization.
+ * Prompt compression: recorded savings, the customers who may be billed, the profile, the summary, estimates; and
+ * operators' use of it for an organization.
  */
 import { z } from 'zod';
 import {

@@ -1,5 +1,5 @@
 /**
- * Operator: corrections of what an organization recorded by mistake.
+ * Operator: corrections of an organization's wrong records.
  */
 
 import {

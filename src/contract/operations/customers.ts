@@ -1,5 +1,5 @@
 /**
- * Customers as an organization sees them: create, read usage, change plan, replenish, list.
+ * Customers in an organization's view: create, read usage, change plan, replenish, list.
  */
 import { z } from 'zod';
 import {

@@ -1,5 +1,5 @@
 /**
- * The events that an organization is told of: its own list, and the operator's.
+ * An organization's events: its own list, and the operator's.
  */
 import { EventsQuery, OrganizationEvent } from '../events.ts';
 import { listOf } from '../fields.ts';

@@ -16,12 +16,12 @@ export type Security =
       /** One of the scopes is enough. */
       anyScope?: true;
       legacyGrant?: LegacyGrant;
-      /** The scope that a session token needs; absent where session tokens are not accepted. */
+      /** The scope that a session token needs; absent if session tokens are not accepted. */
       clientScope?: ClientScope;
     }
   | {
       kind: 'operator';
-      /** The least role of a named operator. */
+      /** The lowest sufficient role of a named operator. */
       role: OperatorRole;
     };
 
@@ -44,11 +44,14 @@ export interface Operation {
   data: z.ZodType;
   /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
-  /** It is free, so a session may do it only so often in a minute. */
+  /** It is free, so a session may call it only a limited number of times in a minute. */
   isFree?: true;
-  /** A key may do it only so often in an hour: it changes what the organization has set up, or starts work for it. */
+  /**
+   * A key may call it only a limited number of times in an hour: it changes the organization's setup, or starts work
+   * for it.
+   */
   isChange?: true;
-  /** A success is CSV, with all items of the list, where `Accept` prefers `text/csv`. */
+  /** A success is CSV, with all items of the list, if `Accept` prefers `text/csv`. */
   csv?: true;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Operator: a customer as the operator sees it, credits, cancellation, erasure, refused changes.
+ * Operator: a customer in the operator's view, credits, cancellation, erasure, refused changes.
  */
 import { CorrectionRequest } from '../corrections.ts';
 import {
@@ -27,7 +27,7 @@ import { admin, editor, type Operation, operation, organizationParam, viewer } f
 
 const customerParam = organizationParam.extend({ customerId });
 
-/** The operator's key stands in the header. */
+/** The operator's key is in the header. */
 const KEYS = { idempotencyKey: true, idempotency: true } as const;
 
 export const operatorCustomers = {

@@ -1,5 +1,5 @@
 /**
- * Operator: who the operators are.
+ * Operator: the operators and their roles.
  */
 import { z } from 'zod';
 import { ListQuery, listOf } from '../fields.ts';

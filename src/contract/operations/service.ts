@@ -1,5 +1,5 @@
 /**
- * Operator: the model catalog with reviews, events, health, what needs attention, and the search over everything.
+ * Operator: the model catalog with reviews, events, health, items that need attention, and the search over everything.
  */
 import { z } from 'zod';
 import { Attention, AttentionQuery } from '../attention.ts';

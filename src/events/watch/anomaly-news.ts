@@ -1,6 +1,6 @@
 /**
- * New episodes of unusual usage. The detectors look at the same days again and again, and an episode may grow at its ends:
- * one that touches what was told of the same kind, customer and newcomer is the same.
+ * New episodes of unusual usage. The detectors look at the same days again and again, and an episode may grow at its
+ * ends: an episode that touches a reported one with the same kind, customer and newcomer counts as the same.
  */
 import type { Anomaly } from '../../contract/readings.ts';
 import type { Reader } from '../../metering/caller.ts';
@@ -8,11 +8,11 @@ import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { type Found, keyOf, type Look, type Memory, type News, NO_NEWS, type Remembered } from './look.ts';
 
-/** Days that the detectors learn from. */
+/** The number of days from which the detectors learn. */
 const DAYS = 60;
 /** The latest episodes that one look reads. */
 const EPISODES_MAX = 100;
-/** An episode that was over for longer is no news: the first look tells of no old ones. */
+/** An episode that ended longer ago is not news: so the first look reports no old ones. */
 export const NEWS_MS = 2 * DAY_MS;
 
 export async function anomalyNews({ env, nowMs, memory }: Look, organization: Reader['organization']): Promise<News> {
@@ -37,7 +37,7 @@ export function newEpisodes(items: readonly Anomaly[], memory: Memory, nowMs: nu
   return { events, remember: [...remembered.values()] };
 }
 
-/** The new model or feature of an episode, which is the last part of its identity; empty where it is of none. */
+/** The new model or feature of an episode, which is the last part of its identity; empty if it has none. */
 function newcomerOf(id: string): string {
   return id.slice(id.lastIndexOf(':') + 1);
 }

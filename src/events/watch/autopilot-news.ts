@@ -1,12 +1,14 @@
 /**
- * The autopilot of an organization's model mappings: makes the switches whose day has come, and tells of those and of the
- * refused ones, each once by its key.
+ * The autopilot of an organization's model mappings: makes the due switches, and reports those and the refused ones,
+ * each once by its key.
  */
 import { entriesByMapping, type ModelMappings } from '../../domain/model-mappings.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { keyOf, type Look, type News } from './look.ts';
 
-/** A refusal is remembered for longer than a model is refused before its end, and a switch for longer than it is told. */
+/**
+ * A refusal is remembered longer than a model can be refused before its end, and a switch longer than it is reported.
+ */
 const REMEMBERED_MS = 400 * DAY_MS;
 
 export async function autopilotNews({ runAutopilot, nowMs, memory }: Look): Promise<News> {

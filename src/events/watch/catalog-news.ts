@@ -1,6 +1,6 @@
 /**
- * A catalog release that is in use now and was not before: that it was published, and which prices of models in use it
- * changed. The first look of a watch only remembers which release is in use.
+ * News of a catalog release that has just come into use: its publication, and the changed prices of models in use. The
+ * first look of a watch only remembers the release in use.
  */
 import { diffCatalogs } from '../../catalog/diff.ts';
 import { type OwnPrices, ownPriceKey } from '../../catalog/prices.ts';
@@ -27,7 +27,7 @@ export async function catalogNews(
   const stored = memory.get(RELEASE);
   if (stored === null) return { remember };
   const seen = JSON.parse(stored) as Release;
-  // Where the store of catalogs is behind, or away, an older release is in use for a while.
+  // If the store of catalogs is behind, or unavailable, an older release is in use for a while.
   if (seen.version === version || publishedAtMs < seen.publishedAtMs) return NO_NEWS;
   const before = await readRelease(env, seen.version);
   const differences = before && diffCatalogs(before, view.catalog);
@@ -58,7 +58,7 @@ function published(
   };
 }
 
-/** The models in use that have another price, but for those for which the organization has a price of its own. */
+/** The models in use with another price, except those that the organization prices itself. */
 export function changedPrices(
   { repriced }: CatalogDifferences,
   view: RadarView,

@@ -1,6 +1,6 @@
 /**
- * What the forecasts of customers tell, a bounded number of customers in a step. The customers of a day are those with the
- * highest cost in the day before.
+ * News from the forecasts of customers, for a bounded number of customers in a step. The customers of a day are those
+ * with the highest cost in the day before.
  */
 import { asCustomerId, type CustomerId } from '../../domain/ids.ts';
 import type { Alerts } from '../../domain/plan.ts';
@@ -12,10 +12,10 @@ import { type CustomerHistory, customerHistory } from '../../readings/forecast/r
 import { balanceDays, COLUMNS_NEEDED, metersRunningOut } from '../../readings/forecast/running-out.ts';
 import { type Found, keyOf, type Look, type Memory, type News, type Remembered } from './look.ts';
 
-/** Customers that are looked at in a day, and in one step: each has its object read, and up to six forecasts made. */
+/** The most customers of a day, and of one step: the object of each is read, and up to six forecasts are made. */
 const CUSTOMERS_PER_DAY_MAX = 200;
 export const CUSTOMERS_PER_STEP = 20;
-/** A customer with a low balance that makes no call for so long is told of anew. */
+/** A low balance is reported again after this time if its customer makes no call. */
 const LOW_MS = 90 * DAY_MS;
 
 /** The customers with calls in the last 24 hours, those with the highest cost first. */

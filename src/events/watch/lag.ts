@@ -1,6 +1,6 @@
 /**
- * Whether changes of the organization wait in its database's projectors for longer than they may: told once, until none
- * does any more.
+ * Whether changes of the organization wait in its database's projectors for too long: reported once, until none does
+ * any more.
  */
 
 import { databaseNameOf } from '../../config/database.ts';
@@ -8,7 +8,7 @@ import { projectorState } from '../../objects/projectors.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
 import { keyOf, type Look, type News, NO_NEWS } from './look.ts';
 
-/** Deliveries take about a second; health shows what waits longer than five seconds. */
+/** Deliveries take about a second; health shows changes that wait longer than five seconds. */
 export const LAG_MS = 5 * MINUTE_MS;
 
 const LAGGING = keyOf('lagging');

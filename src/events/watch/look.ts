@@ -1,6 +1,6 @@
 /**
- * What a step of a watch gets, and what it answers: the events that it found, and what is to be remembered so that each is
- * told once. A step writes nothing itself: its answer is stored as a whole, so a step that broke off is made again.
+ * The input and the result of a watch's step: the events that it found, and the facts to remember so that each is
+ * reported once. A step writes nothing itself: its result is stored as a whole, so an interrupted step is made again.
  */
 
 import type { WatchEvent } from '../../contract/event-data.ts';
@@ -13,29 +13,29 @@ export interface Look {
   nowMs: number;
   defer: (work: Promise<unknown>) => void;
   memory: Memory;
-  /** Makes the switches of the autopilot whose day has come; answers with what is to be told of them, each by its key. */
+  /** Makes the autopilot's due switches; returns the events to report, each by its key. */
   runAutopilot: () => Promise<readonly (Found & { key: string; eventId: string })[]>;
 }
 
-/** What earlier steps remembered. */
+/** The facts that earlier steps remembered. */
 export interface Memory {
-  /** `null` where nothing is remembered under the key. */
+  /** `null` if nothing is remembered under the key. */
   get(key: string): string | null;
 }
 
 /** An event that was found. */
 export type Found = WatchEvent & {
   atMs: number;
-  /** Of one that may be found again: its id then is the same. */
+  /** Set if the event may be found again: its id is then the same. */
   eventId?: string;
 };
 
 export interface Remembered {
   key: string;
   value: string;
-  /** Until when it matters; `null` for good. */
+  /** The time until which it matters; `null` means forever. */
   untilMs: number | null;
-  /** The customer of whom it is, for an erasure. */
+  /** The customer whom it concerns, for an erasure. */
   customerId?: CustomerId | null;
 }
 
@@ -47,12 +47,12 @@ export interface News {
 
 export const NO_NEWS: News = {};
 
-/** The key of what is remembered of some things: their parts cannot run into each other. */
+/** The key under which facts about some objects are remembered: its parts cannot run into each other. */
 export function keyOf(kind: string, ...parts: readonly (string | null)[]): string {
   return JSON.stringify([kind, ...parts]);
 }
 
-/** The customer of an event; `null` where it is of none. */
+/** The customer of an event; `null` if it concerns none. */
 export function customerOf({ data }: Pick<Found, 'data'>): string | null {
   return 'customerId' in data ? data.customerId : null;
 }

@@ -1,6 +1,7 @@
 /**
- * Models in use that are deprecated, and those that end within some steps of days. Each step of a model and date is told
- * once; a first look within several steps tells of the nearest, and the wider ones count as told.
+ * Models in use that are deprecated, and those that end within one of several numbers of days (steps). Each step of a
+ * model and date is reported once; a first look within several steps reports the nearest, and the wider ones count as
+ * reported.
  */
 import { ENDING_STEPS_DAYS } from '../../contract/event-data.ts';
 import { aliasModels, type ModelMappings, tierModels } from '../../domain/model-mappings.ts';
@@ -13,7 +14,7 @@ import { type Found, keyOf, type Look, type News, type Remembered } from './look
 
 export type EndingStep = (typeof ENDING_STEPS_DAYS)[number];
 
-/** A deprecation is remembered for longer than a model stays in use after it. */
+/** A deprecation is remembered longer than a model stays in use after it. */
 const DEPRECATED_MS = 400 * DAY_MS;
 
 export async function modelNews(
@@ -45,7 +46,7 @@ export async function modelNews(
   return { events, remember };
 }
 
-/** The nearest step that the model is within, where it is nearer than the one that was told; else `null`. */
+/** The nearest step that the model is within, if it is nearer than the reported one; otherwise `null`. */
 export function stepToTell(daysLeft: number, told: number | null): EndingStep | null {
   if (daysLeft <= 0) return null;
   const nearest = ENDING_STEPS_DAYS.filter((days) => daysLeft <= days).at(-1);

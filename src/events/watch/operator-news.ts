@@ -1,7 +1,8 @@
 /**
- * What operators did of which organizations are told: keys, and own prices. The event log commits with the change itself, so
- * it is the outbox of these events: it is read from the last place on, a little before it, because its ids sort by the time
- * of a change and not by its commit. The same change gets the same event id each time, so reading it again tells nothing.
+ * The actions of operators that organizations are told of: keys, and own prices. The event log commits with the change
+ * itself, so it is the outbox of these events. It is read from slightly before the last position on, because its ids
+ * sort by the time of a change and not by its commit. The same change gets the same event id each time, so reading it
+ * again reports nothing twice.
  */
 
 import { type EventRow, findEvents } from '../../config/events.ts';
@@ -14,17 +15,17 @@ import { eventIdsFrom } from '../../platform/event-id.ts';
 import { DAY_MS, MINUTE_MS } from '../../platform/time.ts';
 import { type Found, keyOf, type Look, type News } from './look.ts';
 
-/** A change commits within this time of the one that its id says. */
+/** A change commits within this time after the time in its id. */
 const COMMIT_MS_MAX = 5 * MINUTE_MS;
-/** How far a new watch looks back: further, where one was missed, than its first wake is late. */
+/** How far a new watch looks back: further than its first wake can be late if one was missed. */
 const FIRST_LOOK_MS = DAY_MS;
 const ROWS_PER_PAGE = 200;
-/** Pages of one look; the next one continues. */
+/** The most pages of one look; the next one continues. */
 const PAGES_MAX = 10;
 
 const PLACE = keyOf('operator');
 
-/** A price as the event log has it: its time only where it has one. */
+/** A price in the event log: its time is present only if it has one. */
 type LoggedPrice = OwnRates & { effectiveFrom?: string };
 
 export async function operatorNews({ env, organizationId, nowMs, memory }: Look): Promise<News> {
@@ -44,14 +45,14 @@ export async function operatorNews({ env, organizationId, nowMs, memory }: Look)
   const readToMs = isAll ? nowMs : (rows.at(-1)?.atMs ?? nowMs) + COMMIT_MS_MAX;
   return {
     events: rows.flatMap(eventsOfChange),
-    // A place that is not new is not written.
+    // An unchanged position is not written.
     ...((rows.length > 0 || place === null || nowMs - Number(place) >= DAY_MS) && {
       remember: [{ key: PLACE, value: String(readToMs), untilMs: null }],
     }),
   };
 }
 
-/** The events that a change is. Of a key its secret is in no log, and its last characters are not told. */
+/** The events of a change. The log never contains a key's secret, and its last characters are not reported. */
 export function eventsOfChange({
   action,
   subject,

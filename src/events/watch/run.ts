@@ -1,10 +1,10 @@
 /**
- * Use case: one run of an organization's watch. It looks for what no single customer's transaction finds, in steps, and
- * sends what was found to D1.
+ * Use case: one run of an organization's watch. It searches, in steps, for events that no single customer's transaction
+ * finds, and sends them to D1.
  *
- * A step's events and what is remembered of them are stored in one transaction, before they are sent, and an event keeps its
- * id: so each is told once, also where a run breaks off or D1 is away. A step that fails is logged, and made again by the
- * next run; the others go on.
+ * A step's events and remembered facts are stored in one transaction before they are sent, and an event keeps its id:
+ * so each is reported once, even if a run is interrupted or D1 is unavailable. A step that fails is logged, and the
+ * next run makes it again; the others continue.
  */
 
 import { latestCatalog } from '../../config/catalog.ts';
@@ -27,9 +27,9 @@ import { keyOf, type Look, type Memory, type News, NO_NEWS } from './look.ts';
 import { modelNews } from './model-news.ts';
 import { operatorNews } from './operator-news.ts';
 
-/** The next part of the customers of a day. */
+/** The wait before the next part of a day's customers. */
 const NEXT_PART_MS = SECOND_MS;
-/** Events that one run sends, and those that wait beyond which nothing more is looked for. */
+/** The most events that one run sends, and the number of waiting events beyond which the run does not search. */
 const SENT_MAX = 2_000;
 const WAITING_MAX = 5_000;
 const RETRY_BASE_MS = 5_000;
@@ -38,25 +38,25 @@ const RETRY_MAX_MS = 600_000;
 const HOURLY = keyOf('hourly');
 const DAILY = keyOf('daily');
 
-/** Where a watch keeps what it found and what it remembers. */
+/** The storage of a watch's events and remembered facts. */
 export interface WatchStore extends Memory {
-  /** Stores the news of a step, and the customers that are to be looked at, in one transaction. */
+  /** Stores the news of a step, and the customers to look at, in one transaction. */
   commit(news: News, customers?: readonly string[]): void;
-  /** The oldest events that are not sent. */
+  /** The oldest events that are not sent yet. */
   waiting(limit: number): NewOrganizationEvent[];
   countWaiting(): number;
-  /** D1 has these events. */
+  /** Records that D1 has these events. */
   sent(eventIds: readonly string[]): void;
-  /** Customers that are still to be looked at, and that some of them were. */
+  /** The customers that are still to be looked at, and the removal of those that were. */
   customers(limit: number): CustomerId[];
   dropCustomers(customerIds: readonly CustomerId[]): void;
-  /** Forgets what matters no more. */
+  /** Forgets facts that no longer matter. */
   prune(nowMs: number): void;
-  /** Attempts to send that failed in a row. */
+  /** The number of failed attempts to send in a row. */
   failures: number;
 }
 
-/** Returns when to look again; `null` where nothing happens any more until the watch is woken. */
+/** Returns the time of the next look; `null` if none is needed until the watch is woken. */
 export async function runWatch(look: Omit<Look, 'memory'>, store: WatchStore): Promise<number | null> {
   const { nowMs } = look;
   const full: Look = { ...look, memory: store };
@@ -79,7 +79,7 @@ function nextRunMs(store: WatchStore, nowMs: number, isInUse: boolean): number |
 }
 
 /**
- * Whether the organization had calls in the last 30 days, or has a mapping with an autopilot; `true` where that is not
+ * Whether the organization had calls in the last 30 days, or has a mapping with an autopilot; `true` if that is not
  * known.
  */
 async function hourly(look: Look, store: WatchStore): Promise<boolean> {
@@ -91,7 +91,7 @@ async function hourly(look: Look, store: WatchStore): Promise<boolean> {
     const uses = await readModelUses(env, { organizationId, retention: retentionOf(row.retention) }, nowMs);
     const { catalog } = await latestCatalog(env);
     const { reviews } = await currentReviews(env, defer);
-    // Whenever a model ends.
+    // Includes models with any end.
     const view = { catalog, reviews, nowMs, horizonDays: Number.POSITIVE_INFINITY };
     const isSwitching = hasAutopilot(row.models);
     isInUse = uses.length > 0 || isSwitching;
@@ -133,7 +133,7 @@ async function send({ env, organizationId }: Look, store: WatchStore): Promise<v
   store.sent(events.map(({ eventId }) => eventId));
 }
 
-/** Whether the step was made. */
+/** Returns whether the step was made. */
 async function step({ organizationId }: Look, name: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();

@@ -1,6 +1,6 @@
 /**
- * The addresses that events may be sent to. The operator may register any http or https address; a tenant only those that a
- * stranger may make the service ask: https and a public host.
+ * The addresses to which events may be sent. The operator may register any http or https address; an organization only
+ * those that a stranger may make the service ask: https and a public host.
  */
 import { type CheckedUrl, checkVendorUrl } from '../../vendors/address.ts';
 

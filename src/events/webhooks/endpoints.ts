@@ -1,5 +1,5 @@
 /**
- * What others tell the objects of webhooks: that there are events, or that a customer was erased.
+ * Messages to the objects of webhooks: that there are events, or that a customer was erased.
  */
 
 import { findEnabledWebhooks, findWebhooks } from '../../config/webhooks.ts';
@@ -9,12 +9,12 @@ import type { Env } from '../../env.ts';
 import { ask } from '../../objects/addresses.ts';
 import { webhookEndpoint } from '../../objects/webhook-endpoints.ts';
 
-/** Endpoints that are told at the same time. */
+/** The number of endpoints that are told at the same time. */
 const CONCURRENT_MAX = 20;
 
 /**
- * Wakes the endpoints of some organizations: call it whenever their events reached D1. It may be called twice. Throws where
- * one could not be told; whoever must not lose that calls it again.
+ * Wakes the endpoints of some organizations: call it when their events have reached D1. A second call does no harm.
+ * Throws if an endpoint could not be told; a caller that must not lose the wake calls it again.
  */
 export async function wakeWebhooks(env: Env, organizationIds: readonly OrganizationId[]): Promise<void> {
   if (organizationIds.length === 0) return;
@@ -27,7 +27,7 @@ export async function wakeWebhooks(env: Env, organizationIds: readonly Organizat
     );
 }
 
-/** Erases what the objects of an organization's webhooks have of a customer, of those that are switched off too. */
+/** Erases a customer's data in the objects of an organization's webhooks, including disabled ones. */
 export async function eraseFromWebhooks(env: Env, { organizationId, customerId }: CustomerKey): Promise<void> {
   const webhooks = await findWebhooks(env, organizationId, null, WEBHOOKS_MAX);
   await Promise.all(

@@ -1,5 +1,5 @@
 /**
- * One request to an endpoint: an event as Standard Webhooks have it, signed, and what came back.
+ * One request to an endpoint: a signed event in the form of Standard Webhooks, and the reply.
  */
 
 import { openWebhookSecrets } from '../../config/webhook-secrets.ts';
@@ -10,13 +10,13 @@ import { slackMessage } from '../slack.ts';
 import { checkWebhookUrl } from './address.ts';
 import { signatures } from './signature.ts';
 
-/** For the whole answer, its body included. */
+/** The timeout of the whole answer, including its body. */
 const TIMEOUT_MS = 10_000;
-/** Of an answer's body, more is not read. */
+/** The most bytes of an answer's body that are read. */
 const ANSWER_BYTES_MAX = 4_096;
-/** Of it, what is kept. */
+/** The most characters of it that are stored. */
 const ANSWER_LENGTH_MAX = 300;
-/** What no page can show. */
+/** Characters that no page can show. */
 const CONTROL = /\p{Cc}+/gu;
 const USER_AGENT = `Callmeter-Webhooks/${SERVICE_VERSION}`;
 
@@ -28,13 +28,13 @@ export interface Message {
   data: string;
 }
 
-/** What came back. Without a status, `answer` says why none did. */
+/** The reply. Without a status, `answer` is the reason. */
 export interface Reply {
   status: number | null;
   answer: string;
 }
 
-/** Sends an event. Throws only where its webhook's secret cannot be read for the moment. */
+/** Sends an event. Throws only if the webhook's secret cannot be read at the moment. */
 export async function sendMessage(env: Env, webhook: WebhookRow, message: Message, nowMs: number): Promise<Reply> {
   const allowed = checkWebhookUrl(webhook.url, webhook.registeredBy);
   if (!allowed.ok) return { status: null, answer: `the address is refused: ${allowed.reason}` };
@@ -52,7 +52,7 @@ export async function sendMessage(env: Env, webhook: WebhookRow, message: Messag
   return post(allowed.url, headers, body);
 }
 
-/** The same text at each attempt, so that a receiver may compare. */
+/** The text is the same at each attempt, so that a receiver may compare. */
 function bodyOf({ format, organizationId, consoleOrigin }: WebhookRow, { type, atMs, data }: Message): string {
   if (format === 'slack') {
     const consoleUrl = consoleOrigin === null ? null : `${consoleOrigin}/console/organizations/${organizationId}`;
@@ -82,7 +82,7 @@ async function replyOf(request: Promise<Response>): Promise<Reply> {
     const response = await request;
     return { status: response.status, answer: await excerptOf(response.body) };
   } catch {
-    // What the runtime says of a failed connection names addresses, and helps nobody.
+    // The runtime's message about a failed connection names addresses, and does not help.
     return { status: null, answer: 'the connection failed' };
   }
 }

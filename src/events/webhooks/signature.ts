@@ -1,5 +1,5 @@
 /**
- * Signatures as Standard Webhooks have them: HMAC-SHA-256 of the message's id, its time and its body.
+ * Signatures in the form of Standard Webhooks: HMAC-SHA-256 of the message's id, its time and its body.
  */
 import { fromBase64, toBase64 } from '../../platform/base64.ts';
 

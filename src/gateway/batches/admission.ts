@@ -1,9 +1,9 @@
 /**
- * May this batch begin? Its lines run at the vendor without us, so they are judged before.
+ * Decides whether a batch may begin. The vendor runs its lines without Callmeter, so they are judged before.
  *
- * Its input is read to the end: which tiers and capabilities the lines use, and what they may cost. The customer's object
- * then decides, and holds what they may come to (`domain/batch-hold.ts`). What the lines used is recorded when they are
- * answered, whatever is left then.
+ * The whole input is read to find the tiers and capabilities that the lines use, and the most that they may cost. The
+ * customer's object then decides, and holds that amount (`domain/batch-hold.ts`). The usage of the lines is recorded
+ * when they are answered, whatever allowance or credit is left then.
  */
 
 import { limitsOf } from '../../catalog/limits.ts';
@@ -45,18 +45,18 @@ import { type LineAsks, LineAsksWriter } from './line-asks.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 import { unmeterable } from './line-check.ts';
 
-/** Files and responses that the lines of a batch may name, if another organization has the vendor's key too. */
+/** The most files and responses that the lines of a batch may name if another organization has the same vendor key. */
 const NAMED_MAX = 10_000;
 
 type ReadInput = { ok: true; input: BatchInput; asks: LineAsks } | { ok: false; answer: WholeAnswer };
 
-/** What the lines of the batch's input file are going to run. */
+/** The work that the lines of the batch's input file ask for. */
 export async function readInput(
   caller: Caller,
   vendor: VendorAccess,
   { inputFileId, requestId, limit }: Pick<BatchCommand, 'inputFileId' | 'requestId' | 'limit'>,
 ): Promise<ReadInput> {
-  // Another organization's file is answered as one that is not there.
+  // Another organization's file is answered like a missing one.
   if (!(await isOwn(caller, inputFileId))) return noInputFile();
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const file = await vendor.stream({ method: 'GET', path: `files/${inputFileId}/content` });
@@ -76,7 +76,7 @@ async function readLines(
   nowMs: number,
 ): Promise<ReadInput> {
   const { env, organization } = caller;
-  /** What the lines name of the vendor's, where not all of it is the organization's own. */
+  /** The vendor's objects that the lines name, if not all of them belong to the organization. */
   const named = (await isShared(caller)) ? new Set<string>() : null;
   let lines: LinesByTier = {};
   let searches = 0;
@@ -148,7 +148,7 @@ export async function tierOfModel(
   return (await modelOf(organization, catalog, model, nowMs)).tier;
 }
 
-/** Holds what the batch may come to, of the customer's allowance and credit; `null` where it does. */
+/** Holds the most that the batch may cost, of the customer's allowance and credit; `null` if the hold succeeds. */
 export async function holdBatch(
   caller: Caller,
   { organizationId, requestName, begin }: BatchCommand,
@@ -173,11 +173,11 @@ export async function holdBatch(
   if (admission.ok) return null;
   if ('denial' in admission) return refusalOf(admission.denial, needs);
   const { refusal } = admission;
-  // Batches take longer than a caller waits.
+  // A batch takes longer than a caller waits.
   return { ok: false, refusal: refusal.code === 'RATE_LIMITED' ? { ...refusal, retry: false } : refusal };
 }
 
-/** Gives back what the batch still holds, and counts lines that ran and whose answers cannot be had. */
+/** Releases the rest of the batch's hold, and counts lines that ran but whose answers cannot be read. */
 export async function endBatch(
   env: Env,
   { organizationId, requestName, begin }: BatchCommand,
@@ -188,7 +188,7 @@ export async function endBatch(
   );
 }
 
-/** At most `linesMax` lines of the batch, as they are to be counted. */
+/** At most `linesMax` lines of the batch, in the form in which they are counted. */
 export async function unreadOf(
   caller: Caller,
   { requestName, begin }: BatchCommand,
@@ -196,7 +196,7 @@ export async function unreadOf(
   modelUsed: string | undefined,
 ): Promise<EndBatchCommand['unread']> {
   const command = await beginCommand(caller, begin, `batch ${requestName}`, 'API');
-  // Without a default plan: a customer who was erased since the batch began does not come back.
+  // Sent without a default plan, so that a customer who was erased since the batch began is not created again.
   return { linesMax, begin: { ...command, defaultPlan: null }, providerUsed: BATCH_VENDOR, modelUsed };
 }
 

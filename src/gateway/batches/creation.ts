@@ -17,7 +17,7 @@ import { passBack, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 export interface BatchAtVendor {
   id: string;
   status: string | undefined;
-  /** The name of the request that began it; `null` where that was not one of ours. */
+  /** The name of the request that began it; `null` if Callmeter did not send that request. */
   requestName: string | null;
 }
 
@@ -42,7 +42,7 @@ const PAGE_LENGTH = 100;
 /** The time that one page may take. */
 const LIST_MS_MAX = 10_000;
 
-/** The body with the name of the request; `null` where its metadata has no room for it. */
+/** The body with the name of the request; `null` if its metadata has no room for it. */
 export function taggedBody(body: Record<string, unknown>, requestName: string): Record<string, unknown> | null {
   const { metadata } = body;
   // The vendor refuses metadata of another form.
@@ -68,7 +68,7 @@ export async function askForBatch(vendor: VendorAccess, { body, requestId }: Bat
   const document = parseAnswer(String(result.body));
   const batch = result.ok ? batchOf(document) : null;
   if (batch) return { kind: 'created', batchId: batch.id, answer };
-  // The error page of a proxy does not tell what the vendor behind it did.
+  // The error page of a proxy does not show whether the vendor behind it began the batch.
   return { kind: !result.ok && readFailure(document) !== null ? 'refused' : 'in_doubt', answer };
 }
 
@@ -102,7 +102,7 @@ export async function findBatch(
   return 'absent';
 }
 
-/** The batch in a vendor's answer; `null` where there is none. */
+/** The batch in a vendor's answer; `null` if it has none. */
 export function batchIn(body: string): BatchAtVendor | null {
   return batchOf(parseAnswer(body));
 }

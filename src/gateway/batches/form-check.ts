@@ -1,10 +1,10 @@
 /**
- * What is wrong with the form of an uploaded file, and what of it may pass, as it comes.
+ * Checks the form of an uploaded file while it arrives, and passes the part that may pass.
  *
- * Lines of a batch are checked and their models named as the vendor does; a file of any other purpose passes byte for
- * byte. SDKs send the fields in the order in which their caller wrote them. Where the file comes before its purpose, it
- * is taken for a batch's: a broken line counts once the purpose says so, and a file of another purpose in which a model
- * was replaced is refused.
+ * Lines of a batch are checked, and their models get the vendor's names; a file of any other purpose passes byte for
+ * byte. SDKs send the fields in the order in which their caller wrote them. If the file comes before its purpose, it is
+ * treated as a batch's: a broken line counts once the purpose says so, and a file of another purpose is refused if a
+ * model in it was replaced.
  */
 import { FormScanner, fieldNameOf } from '../../platform/multipart.ts';
 import { type Refused, refuseCall } from '../error-envelope.ts';
@@ -12,9 +12,9 @@ import { brokenForm, type CheckedPart, type FormCheck, unendedForm } from '../fo
 import type { LineCheck } from './line-check.ts';
 import { PassedLines } from './passed-lines.ts';
 
-/** More than any purpose has. */
+/** Longer than any vendor's purpose. */
 const PURPOSE_BYTES_MAX = 100;
-/** Fields that a form has once: of two, vendors take different ones. */
+/** Fields that may occur only once: given two, vendors disagree on which one counts. */
 const FIELDS = ['file', 'purpose'];
 
 export class FileCheck implements FormCheck {
@@ -24,7 +24,7 @@ export class FileCheck implements FormCheck {
   readonly #fields: string[] = [];
   #field: string | null = null;
   #purpose = '';
-  /** `undefined` while the purpose has not come. */
+  /** `undefined` until the purpose has arrived. */
   #isBatch: boolean | undefined;
 
   constructor(boundary: string, lines: LineCheck) {
@@ -32,7 +32,7 @@ export class FileCheck implements FormCheck {
     this.#lines = new PassedLines(lines);
   }
 
-  /** What may pass once the part was read: views of its memory, and what was held before. */
+  /** The bytes that may pass after this part was read: views of its memory, and bytes held before. */
   async push(part: Uint8Array): Promise<CheckedPart> {
     const passed: Uint8Array[] = [];
     for (const event of this.#scanner.push(part)) {
@@ -70,7 +70,7 @@ export class FileCheck implements FormCheck {
     return unendedForm(this.#scanner);
   }
 
-  /** What comes is a file that is a batch's, or may be. */
+  /** The arriving content belongs to a batch's file, or may belong to one. */
   get #hasLines(): boolean {
     return this.#field === 'file' && this.#isBatch !== false;
   }
@@ -83,7 +83,7 @@ export class FileCheck implements FormCheck {
   #refused(): Refused | null {
     const { broken, replaced } = this.#lines;
     if (this.#isBatch && broken !== null) return refuseCall('BAD_REQUEST', broken, { param: 'file' });
-    // A form without a purpose is none of a batch.
+    // A form without a purpose is not a batch's.
     const isOther = this.#isBatch === false || (this.#isBatch === undefined && this.#scanner.isComplete);
     if (!isOther || !replaced) return null;
     const name = JSON.stringify(replaced.named);

@@ -7,10 +7,10 @@ import type { BatchLineRequest } from './line-bounds.ts';
 
 /** The longest line of a batch's files: an answer with a picture fits. */
 export const BATCH_LINE_BYTES_MAX = 8 * 1024 * 1024;
-/** The vendor takes up to 50,000 lines; more are refused here without reading on. */
+/** The vendor accepts 50,000 lines; a file with more is refused without reading the rest. */
 export const BATCH_LINES_MAX = 50_000;
 
-/** A line of an input file. What nobody has checked of it is unknown. */
+/** A line of an input file. Its unchecked fields are `unknown`. */
 export interface InputLine extends BatchLineRequest {
   customId: unknown;
   method: unknown;

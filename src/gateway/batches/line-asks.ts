@@ -1,28 +1,30 @@
 /**
- * What each line of a batch asks for, kept until it is answered: the answers come in another order, and some do not name
- * a model. Lines are found again by their custom ids.
+ * The asks of a batch's lines, kept until the lines are answered: the answers come in another order, and some name no
+ * model. A line is found again by its custom id.
  */
 import { MODEL_NAME_LENGTH_MAX } from '../../contract/gateway/requests.ts';
 import { sha256Hex } from '../../platform/hash.ts';
 
-/** What some lines of a batch ask for. */
+/** The features that some lines of a batch ask for. */
 export interface LineAsk {
   model: string;
-  /** What the request could incur without a rate. */
+  /** Uses without a rate that the request could incur. */
   notIncluded: readonly string[];
 }
 
 /** Plain data, to be stored. At 50,000 lines it has about 500 KB. */
 export interface LineAsks {
-  /** The first is of all lines that no other has. */
+  /** The first entry applies to each line that no other entry names. */
   asks: LineAsk[];
-  /** Of each further ask: the marks of its lines, one after the other. Lines of the last text ask for something else. */
+  /** The marks of the lines of each further ask, concatenated. Lines of the last text ask for something else. */
   lines: string[];
 }
 
-/** More than that is not kept: nobody knows then what the line asked for. */
+/** Further asks are not kept: the ask of such a line is unknown. */
 const ASKS_MAX = 20;
-/** Of a custom id's hash, with base 36: of 50,000 ids two have the same mark in one of three million batches. */
+/**
+ * Characters of a custom id's hash, in base 36: two of 50,000 ids have the same mark in one of three million batches.
+ */
 const MARK_LENGTH = 10;
 const MARKS = 36n ** BigInt(MARK_LENGTH);
 
@@ -58,7 +60,7 @@ export class LineAsksReader {
         this.#byMark.set(marks.slice(at, at + MARK_LENGTH), index + 1);
   }
 
-  /** `undefined` if it is not known. */
+  /** `undefined` if the ask is not known. */
   async of(customId: string): Promise<LineAsk | undefined> {
     const index = this.#byMark.size === 0 ? 0 : (this.#byMark.get(await markOf(customId)) ?? 0);
     return this.#asks[index];

@@ -1,8 +1,8 @@
 /**
- * What the lines of a batch may cost and answer, before the vendor runs them.
+ * The most that the lines of a batch may cost and answer, before the vendor runs them.
  *
- * The vendor runs the file as it is. So the output of a line is bounded by the line itself or else by its model; where
- * neither does, `OUTPUT_TOKENS_MAX_DEFAULT` stands for it, which the answer may exceed.
+ * The vendor runs the file as it is. So the line itself bounds its output, or else its model does; if neither does,
+ * `OUTPUT_TOKENS_MAX_DEFAULT` stands for the bound, and the answer may exceed it.
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';
@@ -25,7 +25,7 @@ export interface BatchModel {
   tier: Tier;
   price: ResolvedPrice;
   limits: ModelLimits;
-  /** The price lists rates for batches; else a batch is billed half of the others. */
+  /** The price lists rates for batches; otherwise a batch is billed half of the other rates. */
   hasBatchRates: boolean;
 }
 
@@ -36,11 +36,11 @@ export interface BatchLineRequest {
 }
 
 interface LineBound extends Pick<CallBound, 'searchGap' | 'choices'> {
-  /** The web searches that it can make; 0 if it makes none, or nothing bounds them. */
+  /** The most web searches that it can make; 0 if it makes none, or if nothing bounds them. */
   searches: number;
   /** Why credit does not pay for it. */
   gap: Gap | undefined;
-  /** What it could incur without a rate. */
+  /** Uses without a rate that it could incur. */
   notIncluded: readonly string[];
   costNanoUsd: NanoUsd;
   inputTokens: number;
@@ -64,12 +64,12 @@ export function batchModel(vendor: BatchVendor, price: ResolvedPrice, limits: Mo
   return { vendor, tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
 }
 
-/** The rates that a line can be billed at: those of one service tier, whatever the line asks for. */
+/** The rates at which a line can be billed: the rates of one service tier, whatever tier the line asks for. */
 function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCard['rates'] {
   return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
 }
 
-/** The lines with one more, and the bound of that one. */
+/** Adds a line to the lines, and returns the bound of that line. */
 export function withLine(
   lines: LinesByTier,
   model: BatchModel,

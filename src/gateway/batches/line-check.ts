@@ -1,15 +1,15 @@
 /**
- * Which lines of a file can run in a batch: what a line must have, and which model of the vendor it names.
+ * Checks which lines of a file can run in a batch: the required fields of a line, and the vendor's model that it names.
  */
 import { sha256Hex } from '../../platform/hash.ts';
 import { BATCH_LINES_MAX, type InputLine, lineOf } from './input-line.ts';
 import type { LineModels } from './line-models.ts';
 
-/** The longest name of a line that is held as it is: a longer one is held as its hash. */
+/** The longest name of a line that is held unchanged; a longer one is held as its hash. */
 const NAME_LENGTH_MAX = 64;
 /**
- * The endpoints of OpenAI's batches (the reference of `batches.create`, openai 7.55.0) but `/v1/videos`, whose answers
- * do not say what they used.
+ * The endpoints of OpenAI's batches (the reference of `batches.create`, openai 7.55.0) except `/v1/videos`, whose
+ * answers do not report usage.
  */
 const ENDPOINTS: readonly string[] = [
   '/v1/chat/completions',
@@ -21,7 +21,7 @@ const ENDPOINTS: readonly string[] = [
   '/v1/images/edits',
 ];
 
-/** What a line names and what the vendor calls it, or the rule that the line breaks. */
+/** The model that a line names and the vendor's name of it, or the rule that the line breaks. */
 export type CheckedLine = { named: string; model: string } | { rule: string };
 
 export class LineCheck {
@@ -33,7 +33,7 @@ export class LineCheck {
     this.#models = models;
   }
 
-  /** The next line, which is not empty; `null` where the file has too many. */
+  /** The next line that is not empty; `null` if the file has too many. */
   async next(text: string): Promise<CheckedLine | null> {
     this.#count += 1;
     if (this.#count > BATCH_LINES_MAX) return null;
@@ -61,7 +61,7 @@ function requestBroken(line: InputLine): string | null {
   return line.path === '' ? ENDPOINT_RULE : unmeterable(line);
 }
 
-/** The rule that a line breaks whose use would not be known. One without a url is refused by the vendor. */
+/** The rule that a line breaks if its usage would not be known. The vendor refuses a line without a `url`. */
 export function unmeterable({ path, body }: InputLine): string | null {
   if (path !== '' && !ENDPOINTS.includes(path)) return ENDPOINT_RULE;
   if (isSet(body.stream)) return 'must not have stream: its answer is one line of a file';

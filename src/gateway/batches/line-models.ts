@@ -1,9 +1,9 @@
 /**
- * From the model that a line of a batch names to the vendor's own name of it. A batch runs at one vendor, so a line whose
+ * Resolves the model that a line of a batch names to the vendor's own name. A batch runs at one vendor, so a line whose
  * model is at another cannot run.
  *
- * `service/<mapping>` is the first model of it that is at the vendor, not retired, and open to the API key. A bare name that the catalog does not know
- * passes as it is, because the vendor may know it.
+ * `service/<mapping>` means the first model of the mapping that is at the vendor, not retired, and open to the API key.
+ * A bare name that the catalog does not know passes unchanged, because the vendor may know it.
  */
 import type { Catalog } from '../../catalog/model.ts';
 import type { OrganizationConfig } from '../../config/credentials.ts';
@@ -19,7 +19,7 @@ import { retiredAt } from '../retired.ts';
 /** The vendor's name, or the rule that the line breaks. */
 export type LineModel = { model: string } | { rule: string };
 
-/** Names whose meaning is remembered: most files name a few. */
+/** The most names whose meaning is remembered; most files name a few. */
 const NAMES_MAX = 1_000;
 
 export class LineModels {
@@ -66,7 +66,7 @@ export class LineModels {
     return this.#closedRule(name, { provider: BATCH_VENDOR, model: name }) ?? { model: name };
   }
 
-  /** The rule that a line breaks whose model the API key is not for. */
+  /** The rule that a line breaks if the API key does not open its model. */
   #closedRule(name: string, model: NamedModel): { rule: string } | null {
     if (!this.#limit || this.#limit.open.allows(name, model)) return null;
     return { rule: `cannot run: ${this.#limit.refuse(name, 'file').refusal.message}` };

@@ -1,9 +1,9 @@
 /**
  * Meters a finished batch: one recorded call for each answered line.
  *
- * The id of a line's call follows from batch and line, so a line that is read again is metered once. The files are read
- * line by line and the progress is saved, so a restart continues where the last run stopped. Lines that ran and whose
- * answers the vendor does not have are counted by what is held for them (`domain/unread-lines.ts`).
+ * Batch and line determine the id of a line's call, so a line that is read again is metered once. The files are read
+ * line by line and the progress is saved, so a restart continues at the end of the last run. Lines that ran but whose
+ * answers the vendor does not have are counted by their hold (`domain/unread-lines.ts`).
  */
 
 import { modelToRecord } from '../../catalog/prices.ts';
@@ -42,19 +42,19 @@ import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';
 
-/** A batch at the vendor, and whom it is metered for. */
+/** A batch at the vendor, and the customer for whom it is metered. */
 export interface WatchedBatch {
   organizationId: OrganizationId;
   requestName: string;
   batchId: string;
   begin: BeginFields;
-  /** The model of all its lines, if that is one: lines that failed do not name it. */
+  /** The model of all lines, if they have one in common: failed lines do not name it. */
   model: string | undefined;
   lines: LinesByTier;
   asks: LineAsks | undefined;
 }
 
-/** How far the metering is: the number of lines that are done in each file. */
+/** The progress of the metering: the number of finished lines in each file. */
 export interface BatchProgress {
   output: number;
   error: number;
@@ -67,18 +67,18 @@ const TERMINAL = new Set(['completed', 'failed', 'expired', 'cancelled']);
 const CONCURRENCY = 20;
 /** Lines of one run; the next run continues. */
 const RUN_LINES_MAX = 1_000;
-/** A longer line is read without what is long in it. */
+/** The long texts of a longer line are not read. */
 const ANSWERED_LINE_BYTES_MAX = 1024 * 1024;
 /** A run ends after this time and the next one continues: an alarm may take 15 minutes. */
 const RUN_MS_MAX = 5 * MINUTE_MS;
-/** A file that has not ended by then is taken for silent. */
+/** A file that has not ended by then counts as silent. */
 const FILE_MS_MAX = 8 * MINUTE_MS;
 
 export function isTerminal(status: string | undefined): boolean {
   return status !== undefined && TERMINAL.has(status);
 }
 
-/** The caller on whose behalf an object asks a vendor, outside of any request. */
+/** The caller for whom an object asks a vendor, outside of any request. */
 export async function callerOf(env: Env, organizationId: OrganizationId, defer: Caller['defer']): Promise<Caller> {
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);
@@ -89,9 +89,9 @@ export async function callerOf(env: Env, organizationId: OrganizationId, defer: 
 
 /**
  * Asks the vendor for the batch and meters its answered lines. `pending`: the batch is not finished. `more`: this run
- * has used up its time or its lines. When it is done: the number of lines that ran and that the vendor cannot show. `save`
- * stores the progress and returns whether the batch still exists. Throws if the vendor or an object cannot be reached;
- * saved progress stays.
+ * has used up its time or its lines. A finished batch returns the number of lines that ran and that the vendor cannot
+ * show. `save` stores the progress and returns whether the batch still exists. Throws if the vendor or an object cannot
+ * be reached; saved progress stays.
  */
 export async function meterBatch(
   env: Env,
@@ -131,13 +131,13 @@ export async function meterBatch(
     if (name === 'output') isOutputRead = found === 'read';
   }
   if (isOutputRead) return { unread: 0 };
-  // Where the vendor does not count them: every line may be in a file that is gone. Failed lines cost nothing.
+  // If the vendor does not count the lines, each of them may be in a file that is gone. Failed lines cost nothing.
   const most = typeof output_file_id === 'string' ? Number.MAX_SAFE_INTEGER : 0;
   const { completed } = request_counts ?? {};
   return { unread: Math.max(0, (Number.isSafeInteger(completed) ? Number(completed) : most) - run.progress.output) };
 }
 
-/** What is read of the vendor's batch. */
+/** The fields that are read of the vendor's batch. */
 interface VendorBatch {
   status?: string | null;
   output_file_id?: string | null;
@@ -145,7 +145,7 @@ interface VendorBatch {
   request_counts?: { completed?: unknown } | null;
 }
 
-/** Answers that say that a file is gone. */
+/** Statuses that say that a file is gone. */
 const GONE = [404, 410];
 
 /** The state of one run through the files. */
@@ -168,7 +168,7 @@ async function meterFile(
   fileId: string,
 ): Promise<'read' | 'more' | 'gone'> {
   const file = await run.vendor.stream({ method: 'GET', path: `files/${fileId}/content` });
-  if (file.kind === 'answer' && file.ok) return 'read'; // an empty file has no body
+  if (file.kind === 'answer' && file.ok) return 'read'; // An empty file has no body.
   if (file.kind === 'answer' && GONE.includes(file.status)) return 'gone';
   if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
   let number = 0;
@@ -202,11 +202,13 @@ async function meterLines(run: MeteringRun, name: 'output' | 'error', lines: rea
 interface AnsweredLine {
   customId: string;
   outcome: Pick<Outcome, 'usage' | 'parts' | 'searches' | 'modelUsed' | 'reasoningEffort'> & { error?: CallError };
-  /** Output tokens as we count them, where an answer is there and says nothing of them; `null` where none can be counted. */
+  /**
+   * Output tokens that Callmeter counted, if an answer exists and does not report them; `null` if none can be counted.
+   */
   written?: number | null;
 }
 
-/** Records the line's call once. `false` where the call id belongs to another call. */
+/** Records the line's call once. `false` if the call id belongs to another call. */
 async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Line, index: number): Promise<boolean> {
   const { organizationId, requestName, batchId, begin, model, lines } = batch;
   const { env, organization, defer } = caller;
@@ -218,7 +220,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   const names = { asked: asked?.model ?? model, served: outcome.modelUsed, providerUsed: BATCH_VENDOR };
   const modelUsed = await modelToRecord(catalog, organization.prices, names, Date.now());
   const tier = modelUsed === undefined ? 'standard' : await tierOfModel(organization, catalog, modelUsed, Date.now());
-  // The batch is fingerprint enough: the call id names the line, and the vendor never changes a line.
+  // The batch is a sufficient fingerprint: the call id names the line, and the vendor never changes a line.
   const command = await beginCommand(caller, { ...begin, requested: { [tier]: true } }, `batch ${batchId}`, 'API');
   const { costliest } = lines[tier] ?? {};
   const end = await endServiceCallCommand(caller, {
@@ -234,7 +236,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   });
   const record = (claimedAtMs: number) =>
     ask(customerByName(env, { organizationId, customerId }), (customer) =>
-      // Without a default plan: a customer who was erased since the batch began does not come back.
+      // Sent without a default plan, so that a customer who was erased since the batch began is not created again.
       customer.recordServiceCall(
         { ...command, defaultPlan: null, key: { source: 'explicit', callId, claimedAtMs } },
         end,
@@ -244,7 +246,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   const recorded = await underClaim(
     env,
     { organizationId, key: callId, customerId },
-    // What the line used was used: its call stays with its customer.
+    // The usage of the line stays with its customer.
     { command: record, outcomeOf: (finished) => finished, undo: async () => undefined },
   );
   if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
@@ -258,8 +260,8 @@ function refuseLine(callId: CallId, reason: string): false {
 }
 
 /**
- * What is recorded on credit of a line that does not say what it used. Nobody knows which line it is: its prompt is taken
- * for that of the costliest one.
+ * The recorded usage, on credit, of a line that does not report its own. Nobody knows which line it is, so its prompt
+ * counts as that of the costliest line.
  */
 function estimateOf(
   { inputTokens, outputTokens }: Lines['costliest'],
@@ -274,7 +276,7 @@ function estimateOf(
   };
 }
 
-/** Reads a line. One that is too long or unreadable ran all the same: its usage is not known. */
+/** Reads a line. A line that is too long or unreadable ran all the same: its usage is unknown. */
 export function readLine(
   { text, cut, shortened }: Omit<Line, 'number'>,
   index: number,
@@ -284,7 +286,7 @@ export function readLine(
   const named = line?.custom_id ?? /"custom_id"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
   const customId = typeof named === 'string' && named !== '' ? named : `line ${index}`;
   const { response, error } = line ?? {};
-  // It says neither what was answered nor that it failed.
+  // The line shows neither an answer nor a failure.
   if (!isRecord(response) && error == null)
     return { customId, outcome: { usage: null }, written: cut || shortened ? null : tokensAtMost(text) };
   const usage = readUsage(response?.body);
@@ -293,7 +295,7 @@ export function readLine(
   const failure =
     readFailure(response?.body) ??
     (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
-  // An error in place of an answer, whatever its status says: nothing was done, unless it reports usage.
+  // An error instead of an answer, whatever its status: nothing was done, unless the error reports usage.
   const isFree = usage === null && (!answered || (failure !== null && !hasWritten(response?.body)));
   return {
     customId,

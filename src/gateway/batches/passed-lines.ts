@@ -1,8 +1,8 @@
 /**
- * The lines of a batch's input on their way to the vendor. A line passes once it is whole and can run: byte for byte, but
- * for the name of its model where the vendor calls it otherwise.
+ * The lines of a batch's input on their way to the vendor. A line passes when it is complete and can run: byte for
+ * byte, except the name of its model if the vendor's name differs.
  *
- * What is held is one line of at most `BATCH_LINE_BYTES_MAX`; a line that lies whole in a chunk is read where it lies.
+ * At most one line of `BATCH_LINE_BYTES_MAX` is held; a line that is complete within a chunk is read in the chunk.
  */
 
 import { LF } from '../../platform/bytes.ts';
@@ -10,7 +10,7 @@ import { placeOf } from '../../platform/json-text.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX } from './input-line.ts';
 import type { LineCheck } from './line-check.ts';
 
-/** Where a line names its model. */
+/** The path of the model's name in a line. */
 const MODEL_PLACE = ['body', 'model'];
 const TOO_LONG = `has more than ${BATCH_LINE_BYTES_MAX} bytes`;
 const NO_BYTES = new Uint8Array();
@@ -19,7 +19,7 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 export class PassedLines {
-  /** What is wrong with the first line that cannot run. Nothing after it is looked at, and all of it passes. */
+  /** The error of the first line that cannot run. Nothing after it is checked, and all of it passes. */
   broken: string | null = null;
   /** The first line whose model was replaced. */
   replaced: { number: number; named: string } | null = null;
@@ -31,10 +31,13 @@ export class PassedLines {
     this.#check = check;
   }
 
-  /** What may pass now: views of the chunk, whose memory may be used again once they are sent, and what was held. */
+  /**
+   * The bytes that may pass now: views of the chunk, whose memory may be used again after they are sent, and held
+   * bytes.
+   */
   async push(chunk: Uint8Array): Promise<Uint8Array[]> {
     const passed: Uint8Array[] = [];
-    /** Where that begins which has not passed, and where the line begins. */
+    /** The beginning of the bytes that have not passed, and the beginning of the line. */
     let [from, start] = [0, 0];
     for (let end = chunk.indexOf(LF); end >= 0 && this.broken === null; end = chunk.indexOf(LF, start)) {
       const wasHeld = this.#held.length > 0;
@@ -54,13 +57,13 @@ export class PassedLines {
     return [...passed, this.#held.taken(NO_BYTES)];
   }
 
-  /** The last line, where it has no end of its own. */
+  /** The last line, if it has no line end. */
   async end(): Promise<Uint8Array[]> {
     const line = this.#held.taken(NO_BYTES);
     return (await this.#complete(line)) ?? [line];
   }
 
-  /** The line as it is to pass, where its model is replaced. */
+  /** The line that passes, if its model is replaced. */
   async #complete(line: Uint8Array): Promise<Uint8Array[] | null> {
     const replaced = await this.#replaced(line);
     this.#number += 1;
@@ -107,7 +110,9 @@ class Held {
     this.length = length;
   }
 
-  /** What is held with the last bytes behind it, which are not copied where nothing is. Nothing is held afterwards. */
+  /**
+   * Joins the held bytes and the last bytes, and then holds nothing. The last bytes are not copied if nothing is held.
+   */
   taken(last: Uint8Array): Uint8Array {
     if (this.length === 0) return last;
     this.add(last);

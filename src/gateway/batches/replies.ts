@@ -1,8 +1,8 @@
 /**
- * What a repeated request for a batch is answered: the stored answer, a conflict, or that it is still under way.
+ * The answers to a repeated request for a batch: the stored answer, a conflict, or that it is still in progress.
  *
- * OpenAI's SDKs send no idempotency key and repeat failed requests all the same. Where a batch may have begun and its
- * request had no key, the answer tells them not to repeat it.
+ * OpenAI's SDKs send no idempotency key, yet repeat failed requests. If a batch may have begun and its request had no
+ * key, the answer tells them not to repeat it.
  */
 
 import { REPLAY_HEADER } from '../../contract/envelope.ts';
@@ -10,7 +10,7 @@ import { GATEWAY_HEADERS } from '../../contract/gateway/labels.ts';
 import type { BatchAnswer } from '../../objects/batch-commands.ts';
 import { refusalAnswer } from '../error-envelope.ts';
 
-/** A retry that comes while the batch is being begun or looked for is asked to come back after this. */
+/** A retry that arrives while the batch is being begun or searched for is told to come back after this time. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 export function replayedAnswer(answer: BatchAnswer): BatchAnswer {
@@ -44,7 +44,7 @@ export function erasedMeanwhile(): BatchAnswer {
 }
 
 /**
- * An error after which the vendor may still have begun: without a key, a repeated request would begin another batch.
+ * An error after which the vendor may still begin the batch: without a key, a repeated request would begin another one.
  */
 export function notSentAgain(answer: BatchAnswer, keyed: boolean): BatchAnswer {
   return keyed ? answer : { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.shouldRetry]: 'false' } };

@@ -1,9 +1,9 @@
 /**
- * Use case: a file passes to the vendor, and the lines of a batch's input are checked, and their models named as the
- * vendor does, on their way (`../form-upload.ts`).
+ * Use case: a file passes to the vendor. On their way, the lines of a batch's input are checked, and their models get
+ * the vendor's names (`../form-upload.ts`).
  *
- * What is held besides the form's last part is one line of at most `BATCH_LINE_BYTES_MAX`, and a name of at most 64
- * characters for each line.
+ * Besides the form's last part, at most one line of `BATCH_LINE_BYTES_MAX` is held, and a name of at most 64 characters
+ * for each line.
  */
 
 import { currentCatalog } from '../../config/catalog.ts';
@@ -16,7 +16,7 @@ import { FileCheck } from './form-check.ts';
 import { LineCheck } from './line-check.ts';
 import { LineModels } from './line-models.ts';
 
-/** `headers` are those of the caller that pass. */
+/** `headers` are the caller's headers that pass. */
 export async function uploadFile(
   caller: Caller,
   form: UploadedForm,

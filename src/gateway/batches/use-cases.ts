@@ -1,7 +1,6 @@
 /**
  * Use cases: begin a batch at the vendor, and read one. Every request for a batch has an object of its own
- * (`durable-objects/gateway-batch.ts`). The object begins the batch once, remembers whom it is metered for, and meters
- * its lines.
+ * (`durable-objects/gateway-batch.ts`). The object begins the batch once, remembers its customer, and meters its lines.
  */
 
 import type { z } from 'zod';
@@ -65,7 +64,10 @@ export async function createBatch(
   return work;
 }
 
-/** The names with all that they stand for, for the object, which does not have the organization's mappings. */
+/**
+ * The names with everything that they stand for. The object needs them because it does not have the organization's
+ * mappings.
+ */
 async function meantBy({ env, organization, defer }: Caller, names: readonly string[]): Promise<readonly string[]> {
   const { catalog } = await currentCatalog(env, defer);
   return new OpenModels(organization, catalog, names, Date.now()).meant;

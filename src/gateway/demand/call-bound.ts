@@ -1,5 +1,5 @@
 /**
- * What a request to a model may use and cost at most, before it is sent; and why credit does not pay for it, if it
+ * The most that a request to a model may use and cost, before it is sent; and why credit does not pay for it, if it
  * does not.
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
@@ -37,19 +37,19 @@ const SPEECH = /(?:^|\/)audio\/speech$/;
 const SPEECH_TOKENS_PER_CHARACTER = 1.5;
 
 export interface RequestToModel {
-  /** As the organization or the request names it; `undefined` if neither does. */
+  /** The provider that the organization or the request names; `undefined` if neither does. */
   provider: string | undefined;
   kind: VendorKind;
-  /** As the vendor calls it; `undefined` if the request names none. */
+  /** The vendor's name of the model; `undefined` if the request names none. */
   model: string | undefined;
-  /** As the caller names it, if that is another name. */
+  /** The caller's name of the model, if it differs. */
   modelKey?: string;
-  /** Of the endpoint's address. */
+  /** The path of the endpoint's address. */
   path: string;
-  /** Of the vendor; absent if it is not known. */
+  /** The vendor's address; absent if it is not known. */
   address?: string | undefined;
   body: Fields;
-  /** The vendor gets another body, which nobody read. */
+  /** The vendor gets another body, which Callmeter has not read. */
   isUnread?: boolean;
   /** The names of headers that the caller chooses. */
   headers?: readonly string[];
@@ -57,19 +57,19 @@ export interface RequestToModel {
   limits: Partial<ModelLimits>;
   tier: Tier | null;
   onDowngrade: boolean;
-  /** The output is passed on as it is made, and all of it shows. */
+  /** The output is passed on while it is made, and all of it shows. */
   inSteps: boolean;
   /** The request asks its model to think, and the model may. */
   thinks?: boolean;
-  /** The output is passed on as it is made, and not all of it shows. */
+  /** The output is passed on while it is made, and not all of it shows. */
   fitsBalance?: boolean;
-  /** The vendor counts prompts of the request that it is sent, for free. */
+  /** The vendor counts the prompt of the request for free. */
   isCounted?: boolean;
-  /** The vendor gets the request as it is: nothing can be made safe. */
+  /** The vendor gets the request unchanged: nothing in it can be made safe. */
   asIs: boolean;
 }
 
-/** What an organization lets credit pay for although it has no rate or no bound. */
+/** Uses without a rate or a bound that the organization lets credit pay for. */
 export interface OpenToCredit {
   allowUnpricedModels: boolean;
   /** Names of fields and components, or `*`. */
@@ -80,24 +80,26 @@ export function callBound(request: RequestToModel, mode: PricingMode, opened: Op
   return boundedRequest(request, mode, opened).bound;
 }
 
-/** What a request may use and cost, and what can follow a beginning of it that the vendor has counted. */
+/**
+ * The most that a request may use and cost, and the most that can follow a beginning of it that the vendor has counted.
+ */
 export interface BoundedRequest {
   bound: CallBound;
   /**
-   * The most tokens that the messages behind the first 0, 1, 2, ... of them add, if that has a bound; `null` if the same
-   * messages need not be the same prompt.
+   * The most tokens that the messages after the first 0, 1, 2, ... of them add, if they have a bound; `null` if the
+   * same messages need not be the same prompt.
    */
   following: readonly (number | null)[] | null;
 }
 
-/** As `callBound`, for a prompt of whose beginning the tokens may be known. */
+/** Like `callBound`, for a prompt whose beginning may have been counted. */
 export function boundedRequest(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): BoundedRequest {
   const { provider, kind, model = '', modelKey = model, path, body, price, limits, tier, onDowngrade } = request;
   const { headers = [], isUnread = false, asIs, address } = request;
   const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers, choices } = outputAsked(body, path);
-  // Tokens of a model that is billed by something else are not counted.
+  // The tokens of a model that is not billed by tokens are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
   const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
   const [inputTokens, inputTokensMax] = hasTokens ? [input.estimate, input.atMost] : [0, 0];
@@ -146,7 +148,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
     ...(request.fitsBalance && hasOutputBound(path) && { fitsBalance: true }),
     cost: prompt && costOfPrompt(prompt, demand.inputTokens),
     ...(prompt && hasTokens && { prompt }),
-    // What the vendor finds or keeps itself, its counter does not see.
+    // The vendor's counter does not see content that the vendor finds or stores itself.
     ...(prompt && hasTokens && request.isCounted && !fillsContext && { countable: true }),
     ...(gap && { gap }),
     ...(notIncluded.length > 0 && { notIncluded }),
@@ -163,7 +165,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
       price: price.available ? { available: true, card: cardFor(price.card, usage) } : price,
     },
   };
-  // The vendor may change what it has stored, but for an earlier response.
+  // The vendor may change its stored content, except an earlier response.
   const { previous_response_id: earlier, ...withoutEarlier } = body;
   const isKnown =
     !fillsContext ||
@@ -185,16 +187,16 @@ const UNBOUNDED_SEARCH: OpenCost = { code: 'BOUND_UNKNOWN', component: 'webSearc
 /** Neither the request nor the model bounds it, and no bound can be sent. */
 const UNBOUNDED_OUTPUT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'output', name: 'component:output' };
 
-/** The most names that a cost tells. */
+/** The most names that a cost lists. */
 const NOT_INCLUDED_MAX = 20;
 
-/** What is open of the demand and would cost something that nothing tells. */
+/** The open uses of the demand whose cost no report would show. */
 function notIncludedOf(card: RateCard, { open }: Demand): string[] {
   const names = open.map(({ component }) => component).filter((name) => !charges(card, name as Component));
   return [...new Set(names)].slice(0, NOT_INCLUDED_MAX);
 }
 
-/** The first cost that the organization does not leave open. */
+/** The first cost that the organization does not open to credit. */
 function gapOf(
   { model: ofVendor, modelKey = ofVendor, price }: Pick<RequestToModel, 'model' | 'modelKey' | 'price'>,
   open: readonly OpenCost[],
@@ -223,7 +225,7 @@ function searchBound(
   }
   const unbounded = open.find(({ code, component }) => code === 'BOUND_UNKNOWN' && component === 'webSearch');
   const { name, ...gap } = unbounded ?? UNBOUNDED_SEARCH;
-  // Nobody knows how many there can be at an endpoint that is in no table.
+  // Their number is unknown at an endpoint that is in no table.
   const isOpen = unbounded === undefined && endpoint !== undefined;
   if (isOpen || creditOpen.includes('*') || creditOpen.includes(name)) return {};
   return { searchGap: { ...gap, model: modelKey || null } };
@@ -237,7 +239,10 @@ function spokenTokens({ input }: Fields): number {
   return Math.ceil((typeof input === 'string' ? input.length : 0) * SPEECH_TOKENS_PER_CHARACTER);
 }
 
-/** What the request makes the vendor bill besides tokens, with so many seconds, as far as the price charges for it. */
+/**
+ * The uses besides tokens that the request makes the vendor bill, with so many seconds, as far as the price charges for
+ * them.
+ */
 function billedUses(card: RateCard, { uses: { images, characters } }: Demand, seconds: number): BilledUses {
   return {
     ...(images !== undefined && charges(card, 'images') && { images }),
@@ -250,7 +255,7 @@ function charges({ rates }: RateCard, component: Component): boolean {
   return rates.some((rate) => rate.component === component);
 }
 
-/** How long the recordings of a form are together. */
+/** The total length of the recordings of a form. */
 function recordedSeconds(body: Fields): SoundLength {
   const files = Object.entries(body).flatMap(([field, value]) => (IMAGE_FIELDS.includes(field) ? [] : value));
   const recordings = files.filter(isFormFile).map(recordingLength);

@@ -1,10 +1,10 @@
 /**
- * A prompt in the form in which a request is compared with an earlier one: the fields that are no message, and the
- * messages in pieces, each of which ends where an earlier request can have ended.
+ * A prompt in a form that can be compared with an earlier request: the fields that are not messages, and the messages
+ * in pieces. Each piece ends at a place where an earlier request can have ended.
  *
- * A vendor counts the same tokens for requests with equal fields and equal pieces. What it need not count again in the
- * same way has no such form: a prompt that the vendor cuts, edits or completes from elsewhere, and kinds of tools, items
- * and parts of which that is not certain. Marks of the cache are left out, because no model reads them and agents move
+ * A vendor counts the same tokens for requests with equal fields and equal pieces. A prompt has no such form if the
+ * vendor need not count it the same way again: if the vendor cuts, edits or completes it, or if it has kinds of tools,
+ * items or parts for which that is uncertain. Cache marks are left out, because no model reads them and agents move
  * them from turn to turn.
  */
 import { toolsOf } from '../../vendors/capabilities.ts';
@@ -13,22 +13,22 @@ import { endpointAt } from './endpoints.ts';
 import { AROUND_ALL } from './input.ts';
 
 export interface Conversation {
-  /** The fields that are no message, as JSON. */
+  /** The fields that are not messages, as JSON. */
   fields: string;
   /** The messages as JSON, in their order. */
   pieces: readonly string[];
-  /** How many messages there are up to the end of each piece. */
+  /** The number of messages up to the end of each piece. */
   ends: readonly number[];
   /** The stored response that the messages follow. */
   follows: string | undefined;
 }
 
 /**
- * What is added for the seam between a beginning that was counted and what follows it. Messages are framed by tokens of
- * their own, so that texts of two speakers have no token in common, and each message that follows has the allowance of its
- * frame. What is left is what a vendor writes by itself around the conversation, such as a date or a line for the first
- * message of a kind: it may be as long as the allowance for all of it. That a vendor leaves out thoughts of earlier turns
- * only lowers what it counts.
+ * The allowance for the seam between a counted beginning and the messages that follow it. Messages are framed by tokens
+ * of their own, so texts of two speakers share no token, and each following message has the allowance of its frame. The
+ * rest is text that a vendor writes around the conversation, such as a date or a line for the first message of a kind:
+ * it may be as long as the allowance for all of it. A vendor that leaves out thoughts of earlier turns only counts
+ * less.
  */
 export const SEAM_TOKENS = AROUND_ALL.atMost;
 
@@ -41,26 +41,26 @@ const MESSAGES_AT: Readonly<Record<string, string>> = {
   responses: 'input',
   generateContent: 'contents',
 };
-/** Fields with which the vendor cuts or edits the prompt, or brings something of its own. */
+/** Fields with which the vendor cuts or edits the prompt, or adds content of its own. */
 const CHANGES_PROMPT = [
   ...['context_management', 'transforms', 'truncate_prompt_tokens', 'context_length_exceeded_behavior', 'thread'],
   ...['container', 'image', 'conversation', 'prompt', 'cachedContent', 'cached_content', 'extra_body'],
 ];
-/** Tools that the caller runs, and whose definitions are in each prompt. */
+/** Tools that the caller runs. Their definitions are in each prompt. */
 const PLAIN_TOOL =
   /^(?:function|custom|namespace|apply_patch|local_shell|computer|computer_use_preview|(?:bash|text_editor|computer|memory)_\d+)$/;
 const GOOGLE_TOOL = /^function_?[dD]eclarations$/;
-/** Items of OpenAI's responses that are no message. */
+/** Items of OpenAI's responses that are not messages. */
 const PLAIN_ITEM =
   /^(?:message|reasoning|(?:function|custom_tool|computer|local_shell|shell|apply_patch)_call(?:_output)?)$/;
-/** Those of the model. */
+/** Items that the model made. */
 const ITEM_OF_MODEL = /^reasoning$|_call$/;
 const PLAIN_PART =
   /^(?:(?:input_|output_)?text|refusal|image|image_url|input_image|computer_screenshot|input_audio|file|input_file|document|thinking|redacted_thinking|tool_use|tool_result|search_result|summary_text|reasoning_text)$/;
 const GOOGLE_PART =
   /^(?:text|thought|thought_?[sS]ignature|inline_?[dD]ata|function_?[cC]all|function_?[rR]esponse|media_?[rR]esolution)$/;
 
-/** `path` is that of an address; `null` for a request that has no such form. */
+/** `path` is the path of an address; `null` for a request without such a form. */
 export function conversationOf(path: string, body: Fields): Conversation | null {
   const endpoint = endpointAt(path)?.name ?? '';
   const place = MESSAGES_AT[endpoint];
@@ -94,7 +94,7 @@ function isSet(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** A tool that is loaded later is not in the prompt until then. */
+/** A tool that is loaded later is in the prompt only from then on. */
 function isPlainTool(tool: Fields): boolean {
   const { type, defer_loading: isLater } = tool;
   if (isLater !== undefined && isLater !== false) return false;
@@ -127,9 +127,9 @@ function isOfModel(message: unknown): boolean {
 }
 
 /**
- * Anthropic may leave all thoughts out of a request with a turn that uses tools and does not begin with one, and have them
- * again in the next (platform.claude.com/docs/en/build-with-claude/extended-thinking, "graceful degradation"). Adaptive
- * thinking asks for no thought.
+ * Anthropic may drop all thoughts from a request if one of its turns uses tools and does not begin with a thought, and
+ * may keep them in the next request (platform.claude.com/docs/en/build-with-claude/extended-thinking, "graceful
+ * degradation"). Adaptive thinking asks for no thought.
  */
 function dropsThoughts(thinking: unknown, messages: readonly unknown[]): boolean {
   if (!isSet(thinking) || ['adaptive', 'disabled'].includes(textOf(fieldsOf(thinking).type))) return false;
@@ -147,7 +147,7 @@ function withoutMarks(message: unknown, isAnthropic: boolean): unknown {
   return withoutMark({ ...message, content: contentOf(message.content, isAnthropic) });
 }
 
-/** To Anthropic a text is short for a list of one block of text (its API reference, `content` of messages). */
+/** To Anthropic, a text stands for a list with one text block (its API reference, `content` of messages). */
 function contentOf(content: unknown, isAnthropic: boolean): unknown {
   if (isAnthropic && typeof content === 'string') return [{ type: 'text', text: content }];
   if (!Array.isArray(content)) return content;
@@ -161,7 +161,7 @@ const MARKS = ['cache_control', 'prompt_cache_breakpoint'];
 /** The longest word of a mark. */
 const MARK_LENGTH_MAX = 32;
 
-/** Without its own marks. What stands deeper, such as in the arguments of a tool, is read by the model. */
+/** Removes the value's own marks. The model reads deeper marks, such as those in the arguments of a tool. */
 function withoutMark(value: unknown): unknown {
   if (!isFields(value) || !MARKS.some((name) => isMark(value[name]))) return value;
   return Object.fromEntries(Object.entries(value).filter(([name, member]) => !MARKS.includes(name) || !isMark(member)));

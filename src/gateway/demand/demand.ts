@@ -1,8 +1,9 @@
 /**
- * What a request can make its vendor bill, at most: component by component, in the terms that a price has rates for.
+ * The most that a request can make its vendor bill, component by component, in the components that a price has rates
+ * for.
  *
- * Each kind of bill has one entry here, and the compiler names what lacks one. What has no bound, and what no price can
- * have a rate for, is named in `open`: credit does not pay for it unless the organization opens it by that name.
+ * Each kind of bill has one entry here; the compiler names a missing one. A use without a bound, or for which no price
+ * can have a rate, is named in `open`: credit does not pay for it unless the organization opens it by that name.
  */
 import { isGeminiBefore3 } from '../../catalog/provider-rules.ts';
 import type { Demand, NeededRate, OpenCost } from '../../domain/bound.ts';
@@ -20,22 +21,22 @@ import type { Bill } from './rules.ts';
 import { countOf, leavesTier, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
 export interface Asked extends Addressed {
-  /** Of the endpoint's address. */
+  /** The path of the endpoint's address. */
   path: string;
-  /** The vendor gets another body, which nobody read. */
+  /** The vendor gets another body, which Callmeter has not read. */
   isUnread?: boolean;
   /** The names of headers that the caller chooses. */
   headers?: readonly string[];
-  /** The vendor gets it as it is: `safe.ts` changes nothing. */
+  /** The vendor gets the request unchanged: `safe.ts` changes nothing. */
   asIs: boolean;
 }
 
-/** The most searches of a model or a field that searches before it answers. */
+/** The most searches of a model, or of a field, that searches before it answers. */
 export const USES_OF_SEARCH_MODEL = 5;
 
-/** What is demanded besides the tokens of the prompt and of the answers. */
+/** The demand besides the tokens of the prompt and of the answers. */
 export interface Extras extends Omit<Demand, 'inputTokens'> {
-  /** Only the vendor knows what is in the prompt: it can be as long as the model's context. */
+  /** Only the vendor knows a part of the prompt: it can be as long as the model's context. */
   fillsContext: boolean;
 }
 
@@ -63,7 +64,10 @@ const HEADERS =
   /^(?:accept|accept-encoding|accept-language|authorization|api-key|x-api-key|x-goog-api-key|x-goog-api-client|content-type|user-agent|anthropic-(?:version|beta|dangerous-direct-browser-access)|openai-(?:organization|project|beta)|x-(?:client-)?request-id|idempotency-key|traceparent|tracestate|baggage|http-referer|referer|x-title|x-app|x-stainless-[a-z-]+)$/;
 const QUERY = /^(?:alt|key|api-version|beta)$/;
 
-/** Whether a header, a member of the query, or the body is one that nobody knows. Its name may be a secret, and is not told. */
+/**
+ * Whether the table lacks a header, a member of the query, or the body. Their names may be secret, so they are not
+ * reported.
+ */
 function unknownBeside({ path, headers = [], isUnread = false }: Asked): string[] {
   const [, query = ''] = /\?([^#]*)/s.exec(path) ?? [];
   const members = [...new URLSearchParams(query).keys()];
@@ -98,7 +102,7 @@ const NOTHING: Extras = {
 
 const UNKNOWN_ENDPOINT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'endpoint', name: 'component:endpoint' };
 
-/** What each kind of bill adds. */
+/** The demand that each kind of bill adds. */
 const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Context) => Part } = {
   image: ([place], { kind, endpoint }) =>
     endpoint.answers === 'pictures'
@@ -110,7 +114,7 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   blob: (places, { kind }) => merged(places.map((place) => blobInput(place, kind))),
   stored: () => STORED,
   storedPrompt: ([place]) => merged([STORED, { open: [openCost('BOUND_UNKNOWN', 'storedPrompt', place?.path)] }]),
-  // Counted by `output.ts`, if they are a count.
+  // `output.ts` counts them if they are a number.
   answers: (places) => {
     const broken = places.find(({ value }) => figureOf(value) === null);
     return broken ? { open: [openCost('BOUND_UNKNOWN', 'answers', broken.path)] } : {};
@@ -118,10 +122,10 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   outputBound: () => ({}),
   prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
   modalities: (places) =>
-    // Google's JSON takes a word for a list of one.
+    // Google's JSON takes a word for a list with one word.
     merged(places.flatMap(({ value, path }) => [value].flat().map((word) => modality(word, path)))),
   spoken: ([place]) => spoken(place?.path),
-  // Google's JSON may have it twice, in both spellings.
+  // Google's JSON may have the field twice, in both spellings.
   serviceTier: (places, { kind }) => ({
     serviceTiers: places.flatMap(({ value }) => serviceTiersOf(kind, value)),
     conditionsOf: { ...(places[0] && { serviceTier: places[0].path }) },
@@ -130,7 +134,7 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
     speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'],
     conditionsOf: { ...(place && { speed: place.path }) },
   }),
-  // Read by `mayCache`.
+  // `mayCache` reads it.
   cacheMark: () => ({}),
   cacheLifetime: (places) => merged(places.map(cacheWrites)),
   hosted: () => FILLS_CONTEXT,
@@ -173,10 +177,10 @@ function imageInput(kind: VendorKind, place: Place | undefined): Part {
 const DOCUMENT =
   /^(?:text\/.+|application\/(?:pdf|json|xml|yaml|x-yaml|rtf|javascript|x-javascript|x-python|x-sh|x-typescript|x-latex|typescript|csv|sql|msword|vnd\.(?:ms-(?:excel|powerpoint)|openxmlformats-officedocument\.[a-z.]+|oasis\.opendocument\.(?:text|spreadsheet|presentation))|[a-z0-9.-]+\+(?:json|xml)))$/;
 
-/** Content with its media type: as Google has it, in one or two spellings, or a `data:` URL. */
+/** Content with its media type: in Google's form, in one or two spellings, or as a `data:` URL. */
 function blobInput(place: Place, kind: VendorKind): Part {
   const { value } = place;
-  // A text that is no such URL is read as text.
+  // Text that is not such a URL is read as text.
   if (typeof value === 'string') return ofMediaType(mediaTypeOf(value) || 'text/plain', place, kind);
   const { mimeType, mime_type = mimeType } = fieldsOf(value);
   return merged([mimeType ?? mime_type, mime_type].map((type) => ofMediaType(textOf(type), place, kind)));
@@ -235,12 +239,15 @@ function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
   return [...new Set<ServiceTier>([serviceTier, 'standard'])];
 }
 
-/** What no price has a rate for. */
+/** A use for which no price has a rate. */
 function unpriceable(component: string, place: Place | undefined): Part {
   return { fillsContext: true, open: [openCost('MODEL_NOT_PRICED', component, place?.path)] };
 }
 
-/** Web searches: of tools with a bound, of a field before the answer, or of Google's older models once for each prompt. */
+/**
+ * Web searches: of tools with a bound, of a field that searches before the answer, or one for each prompt of Google's
+ * older models.
+ */
 function searches(places: readonly Place[], context: Context): Part {
   const { endpoint, model } = context;
   const live = places.find(({ path }) => path === 'search_parameters');
@@ -270,13 +277,13 @@ function searchesOfModel({ model, body, read }: Context): Part {
   return merged([FILLS_CONTEXT, { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates: needed(['webSearch']) }]);
 }
 
-/** Uses of a hosted tool: as many as the request allows, or as `safe.ts` makes it allow. */
+/** Uses of a hosted tool: as many as the request allows, or as many as `safe.ts` makes it allow. */
 function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
   const set = USES_SET[endpoint.name];
   const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
   const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
   const ofEach = each.every((uses) => uses !== undefined) ? sum(each) : undefined;
-  // Only kinds that are known to keep it are trusted with a bound of all tools.
+  // A bound of all tools counts only for kinds of vendors that are known to keep it.
   const ofAll = set?.kinds.includes(kind) ? (countOf(body.max_tool_calls) ?? settable) : undefined;
   const uses = endpoint.name === 'responses' ? ofAll : ofEach;
   const param = places[0]?.path;
@@ -287,8 +294,8 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
 }
 
 /**
- * What the answers are made of, and for which of it the price needs a rate. Usage of pictures and sound tells their tokens
- * from those of text, so that a rate of text is none for them.
+ * The kinds of output, and the kinds for which the price needs a rate. Usage reports tokens of pictures and sound apart
+ * from text, so a text rate does not cover them.
  */
 function answersOf({ endpoint, model, body }: Context): Part {
   switch (endpoint.answers) {
@@ -323,7 +330,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
   }
 }
 
-/** Parts together: all components, the sum of the uses, all that is open. */
+/** Merges parts: all components, the sum of the uses, and everything that is open. */
 function merged(parts: readonly Part[]): Omit<Extras, 'anyRegion'> {
   const uses: Demand['uses'] = {};
   for (const part of parts)

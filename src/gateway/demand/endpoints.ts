@@ -1,6 +1,6 @@
 /**
- * The endpoints whose requests are described, found by the path of a vendor's address: their name in `creditOpen`, their
- * fields, and what their answers are made of.
+ * The endpoints whose requests are described, found by the path of a vendor's address: their name in `creditOpen`,
+ * their fields, and the kinds of their answers.
  */
 import type { FORMS } from '../../contract/credit-open.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
@@ -26,10 +26,10 @@ export type EndpointName = (typeof FORMS)[number];
 
 export interface Endpoint {
   name: EndpointName;
-  /** How its path ends. */
+  /** Matches the end of its path. */
   path: RegExp;
   fields: Members;
-  /** What answers are made of. `nothing`: vectors and verdicts. */
+  /** The kind of the answers. `nothing`: vectors and verdicts. */
   answers: 'text' | 'pictures' | 'sound' | 'transcript' | 'nothing';
 }
 
@@ -54,13 +54,16 @@ const ENDPOINTS: readonly Endpoint[] = [
   { name: 'moderations', path: /(?:^|\/)moderations$/, fields: MODERATIONS, answers: 'nothing' },
 ];
 
-/** `path` is the path of an address, with or without its origin and its query; `undefined` for any other endpoint. */
+/**
+ * `path` is the path of an address, with or without its origin and its query. Returns `undefined` for any other
+ * endpoint.
+ */
 export function endpointAt(path: string): Endpoint | undefined {
   const plain = path.replace(/[?#].*$/s, '').replace(/\/$/, '');
   return ENDPOINTS.find((endpoint) => endpoint.path.test(plain));
 }
 
-/** What vendors of a kind take besides the endpoint's own fields, in the forms of OpenAI. */
+/** Fields that vendors of a kind take besides the endpoint's own, in OpenAI's forms. */
 const BESIDE: Partial<Record<VendorKind, Members>> = {
   compatible: COMPATIBLE,
   openrouter: OPENROUTER,

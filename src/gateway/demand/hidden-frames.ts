@@ -1,14 +1,18 @@
 /**
- * Whether the samples of a WAV file could be taken for another sound: FFmpeg, by which vendors decode, looks for frames of
- * other codecs in 16-bit samples (`request_probe` in libavformat/wavdec.c) and then plays those. Silence in AAC has 70
- * bytes a second.
+ * Whether a decoder could take the samples of a WAV file for another sound: FFmpeg, which vendors use, looks for frames
+ * of other codecs in 16-bit samples (`request_probe` in libavformat/wavdec.c) and then plays those. One second of
+ * silence in AAC has 70 bytes.
  *
- * A codec is found by frames of which each says where the next one begins, or by marks that no samples have by chance.
+ * A codec is found by frames, each of which says where the next one begins, or by marks that samples do not contain by
+ * chance.
  */
 import type { ByteSource } from '../../platform/byte-source.ts';
 import { mpegFrame } from './mpeg-frame.ts';
 
-/** So many frames or marks make a codec. FFmpeg wants as many marks, as many frames first, and a hundred frames elsewhere. */
+/**
+ * The number of frames or marks that identify a codec. FFmpeg needs as many marks, as many frames at the beginning, and
+ * a hundred frames elsewhere.
+ */
 const MARKS_MIN = 4;
 const FRAMES_FIRST = 3;
 const FRAMES_ELSEWHERE = 8;
@@ -17,7 +21,7 @@ const HEAD_BYTES = 8;
 
 /** DTS, its extension, and TrueHD. */
 const MARKS: ReadonlySet<number> = new Set([0x7ffe8001, 0xfe7f0180, 0x64582025, 0xf8726fba]);
-/** Their first bytes, and those of the frames below. */
+/** The first bytes of the marks, and of the frames below. */
 const FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
   [0xff, 0x0b, 0x77, 0x56, 0x7f, 0xfe, 0x1f, 0x64, 0xf8].includes(byte) ? 1 : 0,
 );
@@ -32,7 +36,7 @@ export function hidesFrames(bytes: ByteSource, from: number): boolean {
     for (let at = 0; at < end; at += 1) {
       if (FIRST[read[at] as number] === 0) continue;
       const [first, second] = [view.getUint32(at), view.getUint32(at + 4)];
-      // Marks are looked for at whole samples alone.
+      // Marks are searched for only at whole samples.
       if ((block + at - from) % 2 === 0 && isMark(first, second)) marks += 1;
       const length = frameLength(first, second);
       const frames = block + at === from ? FRAMES_FIRST : FRAMES_ELSEWHERE;
@@ -43,13 +47,13 @@ export function hidesFrames(bytes: ByteSource, from: number): boolean {
 }
 
 function isMark(first: number, second: number): boolean {
-  // DTS in words of 14 bits, whose first one is a soft sound too.
+  // DTS in words of 14 bits. Its first word can also be a soft sound.
   if (first === 0x1fffe800) return (second & 0xfff00000) >>> 0 === 0x07f00000;
   if (first === 0xff1f00e8) return (second & 0xf0ff0000) >>> 0 === 0xf0070000;
   return MARKS.has(first);
 }
 
-/** Whether so many frames follow one another with the one before. */
+/** Whether that many frames follow one another, including the one before. */
 function isFollowed(bytes: ByteSource, from: number, count: number): boolean {
   let at = from;
   for (let frames = 1; frames < count; frames += 1) {
@@ -63,10 +67,10 @@ function isFollowed(bytes: ByteSource, from: number, count: number): boolean {
   return true;
 }
 
-/** The length of the frame that begins with these eight bytes; 0 if they begin none. */
+/** The length of the frame that begins with these eight bytes; 0 if they begin no frame. */
 function frameLength(first: number, second: number): number {
   const sync = first >>> 16;
-  // AAC (ADTS): no layer, and a sample rate that there is.
+  // AAC (ADTS): no layer, and an existing sample rate.
   if ((sync & 0xfff6) === 0xfff0 && ((first >>> 10) & 15) < 13) {
     const length = ((first & 3) << 11) | (second >>> 21);
     return length < 7 ? 0 : length;
@@ -74,7 +78,7 @@ function frameLength(first: number, second: number): number {
   // AAC in LATM.
   if (sync >>> 5 === 0x2b7) return 3 + ((first >>> 8) & 0x1fff);
   if (sync === 0x0b77) return dolbyLength(first, second);
-  // Two bytes of a word may stand in the other order.
+  // The two bytes of a word may be swapped.
   if (sync === 0x770b) return dolbyLength(swapped(first), swapped(second));
   return sync >>> 5 === 0x7ff ? (mpegFrame(first)?.length ?? 0) : 0;
 }
@@ -86,7 +90,7 @@ function swapped(word: number): number {
 const DOLBY_KILOBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640];
 const DOLBY_RATES = [48, 44.1, 32];
 
-/** AC-3, by its table of lengths, or E-AC-3, which says its length. */
+/** AC-3, by its table of lengths, or E-AC-3, which states its length. */
 function dolbyLength(first: number, second: number): number {
   const version = (second >>> 19) & 31;
   if (version > 16) return 0;

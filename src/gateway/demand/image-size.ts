@@ -1,8 +1,8 @@
 /**
  * The size of an image in pixels, read from the beginning of its bytes: PNG, JPEG and WebP.
  *
- * `null` where it cannot be read for certain. The bytes come from strangers: every read is bounded, and an image that
- * names several sizes has the largest.
+ * `null` if it cannot be read with certainty. The bytes come from strangers: every read is bounded, and the largest
+ * size counts if an image names several.
  */
 
 export interface ImageSize {
@@ -10,11 +10,11 @@ export interface ImageSize {
   height: number;
 }
 
-/** So much of an image is decoded. The size of a JPEG stands behind its metadata. */
+/** The part of an image that is decoded. The size of a JPEG stands behind its metadata. */
 const HEAD_BYTES = 96 * 1_024;
 const PNG_SIGNATURE = 0x89504e47;
 
-/** Of an image in base64, with or without the `data:` before it. */
+/** `base64` may begin with a `data:` prefix. */
 export function imageSize(base64: string): ImageSize | null {
   const bytes = headOf(base64);
   if (bytes === null || bytes.byteLength < 30) return null;
@@ -26,7 +26,7 @@ export function imageSize(base64: string): ImageSize | null {
 function headOf(base64: string): Uint8Array<ArrayBuffer> | null {
   const from = base64.startsWith('data:') ? base64.indexOf(',', 0) + 1 : 0;
   const head = base64.slice(from, from + (HEAD_BYTES / 3) * 4);
-  // A length that is no multiple of four is the end of the image, without its padding.
+  // A text whose length is not a multiple of four is the end of the image, without its padding.
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(head)) return null;
   try {
     return Uint8Array.from(atob(head), (character) => character.charCodeAt(0));
@@ -58,7 +58,7 @@ function uint24(view: DataView, at: number): number {
   return view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
 }
 
-/** The frames before the first scan. Without a scan in the head, a frame may follow that is not seen. */
+/** The frames before the first scan. If the head has no scan, another frame may follow that it does not show. */
 function jpegSize(view: DataView): ImageSize | null {
   if (view.getUint16(0) !== 0xffd8) return null;
   const size: ImageSize = { width: 0, height: 0 };

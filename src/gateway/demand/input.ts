@@ -1,10 +1,10 @@
 /**
  * The most input tokens that a vendor can count for a request, and a likely count, known before it is sent.
  *
- * One walk over the body, the same for every shape: a text has at most as many tokens as bytes in UTF-8, and all else
- * counts as its JSON, names of members included. Images, sounds and files count by the rules of media-tokens.ts. What
- * the vendor adds by itself (frames of messages, prompts for tools) has an allowance. What only the vendor knows
- * (stored conversations and files, results of its own tools) can fill the model's whole context.
+ * One walk over the body, the same for every shape: a text has at most as many tokens as bytes in UTF-8, and everything
+ * else counts as its JSON, names of members included. Images, sounds and files count by the rules of media-tokens.ts.
+ * Text that the vendor adds (frames of messages, prompts for tools) has an allowance. Content that only the vendor
+ * knows (stored conversations and files, results of its own tools) can fill the model's whole context.
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { type FormFile, isFormFile } from '../../platform/form-file.ts';
@@ -26,44 +26,47 @@ import { withoutOutputBound } from './output.ts';
 
 export interface InputRequest {
   kind: VendorKind;
-  /** As the vendor calls it. */
+  /** The vendor's name of the model. */
   model: string;
   body: Fields;
-  /** `undefined` where nobody knows. */
+  /** `undefined` if it is not known. */
   contextTokens: number | undefined;
-  /** It asks for content that only the vendor knows: what is stored there, and what its own tools find. */
+  /** The request uses content that only the vendor knows: stored content, and results of the vendor's own tools. */
   fillsContext: boolean;
 }
 
 export interface InputBound {
-  /** Never below what the vendor will count. */
+  /** Never below the vendor's count. */
   atMost: number;
-  /** What the vendor will likely count, never above `atMost`; it is recorded where the answer was lost. */
+  /** The vendor's likely count, never above `atMost`; it is recorded if the answer is lost. */
   estimate: number;
   /**
-   * The most by which the prompt is longer than its first 0, 1, 2, ... messages, which may have been written otherwise,
-   * without what vendors put around it; `null` if that has no bound.
+   * The most tokens that follow its first 0, 1, 2, ... messages, which may have been written otherwise, without the
+   * vendor's frames; `null` if that has no bound.
    */
   following: readonly (number | null)[];
-  /** All content is in the request: none is elsewhere, so that it could change. */
+  /** All content is in the request: none is stored elsewhere, where it could change. */
   isAllHere: boolean;
 }
 
-/** More than any model takes today: stands for content that cannot be counted, where the context is not known. */
+/** More than any model takes today: stands for content that cannot be counted if the context is unknown. */
 export const CONTEXT_TOKENS_UNKNOWN = 2_000_000;
 
-/** What vendors put around a conversation, and around each message: roles, marks, dates, a few lines of their own. */
+/**
+ * The allowance for the text that vendors put around a conversation and around each message: roles, marks, dates, a few
+ * lines of their own.
+ */
 export const AROUND_ALL = { atMost: 300, estimate: 8 };
 const AROUND_MESSAGE = { atMost: 16, estimate: 4 };
 /**
- * The prompt that a vendor adds once there are tools or a form of the answer, and for each tool that it defines itself.
- * The largest known: Anthropic's 804 tokens (Claude Opus 4.7), and 735 and 499 for its computer tool
+ * The prompt that a vendor adds if the request has tools or a form of the answer, and for each tool that it defines
+ * itself. The largest known: Anthropic's 804 tokens (Claude Opus 4.7), and 735 and 499 for its computer tool
  * (platform.claude.com/docs/en/agents-and-tools/tool-use/overview).
  */
 const TOOLS_PROMPT = { atMost: 1_000, estimate: 350 };
 const VENDOR_TOOL_PROMPT = { atMost: 2_500, estimate: 600 };
 
-/** Members whose content reaches the model as JSON or in a form made of it, so that a character may be escaped. */
+/** Members whose content reaches the model as JSON, or in a form made from it, so characters may be escaped. */
 const STRUCTURED = new Set([
   'tools',
   'functions',
@@ -86,13 +89,13 @@ const REFERENCE_TYPES = new Set([
   'input_video',
 ]);
 
-/** How the address of a content begins: `https://`, `gs://`. */
+/** The beginning of a content's address: `https://`, `gs://`. */
 const ADDRESS = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i;
 
-/** The fields that have the messages of a conversation, one after the other. */
+/** The fields that hold the messages of a conversation, one after the other. */
 const CONVERSATIONS = new Set(['messages', 'contents', 'input']);
 
-/** Bytes by which a reader may write a number otherwise if it came as `1.0` or `-0.0`, and not as `1` or `0`. */
+/** Bytes by which a reader may write a number differently if it came as `1.0` or `-0.0` instead of `1` or `0`. */
 const NUMBER_SPELLING = 4;
 
 /** The fields of forms whose files are images. */
@@ -109,7 +112,7 @@ export function inputBound({ kind, model, body, contextTokens, fillsContext }: I
   return { atMost, estimate: Math.min(atMost, walk.estimate), following, isAllHere };
 }
 
-/** Texts that each have the model's context for themselves: of embeddings, and of older completions. */
+/** Texts that each have the model's context to themselves: inputs of embeddings and of older completions. */
 function separateInputs({ input, prompt, requests }: Fields): number {
   const lists = [input, prompt, requests].filter((list) => Array.isArray(list));
   const isSeparate = (item: unknown) => typeof item === 'string' || Array.isArray(item) || isFields(item);
@@ -127,7 +130,7 @@ class Walk {
   #estimate = AROUND_ALL.estimate;
   /** Contents that can fill the whole context. */
   #unbounded = 0;
-  /** Before the messages and after each of them: the most so far, and how many contents have no bound. */
+  /** Before the messages and after each of them: the most tokens so far, and the number of contents without a bound. */
   readonly #marks: { atMost: number; unbounded: number }[] = [];
   #numbers = 0;
   isAllHere = true;
@@ -187,7 +190,7 @@ class Walk {
 
   #number(value: number): void {
     this.#numbers += 1;
-    // It may be written in any number of digits, which are not the same to each reader.
+    // Such a number may be written with any number of digits, and readers disagree on them.
     if (Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value)) this.isAllHere = false;
   }
 
@@ -217,25 +220,25 @@ class Walk {
     for (const member of Object.keys(fields)) {
       if (member === counted) continue;
       const value = fields[member];
-      // The arguments of a call, which OpenAI has as text.
+      // The arguments of a call. OpenAI has them as text.
       const isArguments = member === 'input' && level > 0 && isFields(value);
       const isInside = isStructured || STRUCTURED.has(member) || isArguments;
       this.#add({ atMost: escapedLength(member) + 6, estimate: isInside ? 3 : 0 });
       const isConversation = level === 0 && CONVERSATIONS.has(member);
       if (isConversation) this.#mark();
       this.#value(value, member, level + 1, isInside);
-      // A text in the place of the messages is one.
+      // A text in place of the messages is one message.
       if (isConversation && typeof value === 'string') this.#mark();
     }
   }
 
-  /** An image, or else a recording: forms have no other files. What its sender calls it says nothing. */
+  /** An image or a recording: forms have no other files. The sender's name for it proves nothing. */
   #formFile(file: FormFile, field: string): void {
     if (IMAGE_FIELDS.includes(field)) this.#image(undefined);
     else this.#media(tokensOfSound(this.#kind, recordingLength(file)));
   }
 
-  /** Counts the image, sound or file that an object is; the name of the member that contains it. */
+  /** Counts the image, sound or file that an object is; returns the name of the member that contains it. */
   #mediaOf(part: Fields): string | undefined {
     const inline = isFields(part.inlineData) ? 'inlineData' : isFields(part.inline_data) ? 'inline_data' : undefined;
     if (inline !== undefined) {
@@ -307,7 +310,7 @@ class Walk {
     else this.#media(fileTokens(mediaType, content));
   }
 
-  /** Content that is at the vendor, or where the vendor fetches it. */
+  /** Content that is stored at the vendor, or that the vendor fetches. */
   #elsewhere(): void {
     this.isAllHere = false;
     this.#media(UNKNOWN_CONTENT);
@@ -322,7 +325,7 @@ class Walk {
     const before = this.#text.bytes;
     this.#text.add(text);
     const bytes = this.#text.bytes - before;
-    // Claude 2's tokenizer rewrites a text before it counts, and nothing is known of the present one.
+    // Claude 2's tokenizer rewrites a text before it counts; the present tokenizer is unknown.
     const rewritten = this.#rewrites && bytes > text.length ? bytesOf(text.normalize('NFKC')) : 0;
     this.#atMost += Math.max(0, rewritten - bytes, isStructured ? escapedLength(text) - bytes : 0);
   }
@@ -338,7 +341,7 @@ function hasContent(value: unknown): boolean {
   return !Array.isArray(value) || value.length > 0;
 }
 
-/** The answer must have a form that the request describes. */
+/** Whether the request describes a form that the answer must have. */
 function asksForForm(body: Fields): boolean {
   const config = { ...fieldsOf(body.generation_config), ...fieldsOf(body.generationConfig) };
   return (
@@ -361,7 +364,7 @@ function bytesOf(text: string): number {
   return count.bytes;
 }
 
-/** The length of a text in JSON where everything outside of ASCII is escaped. */
+/** The length of a text in JSON if everything outside of ASCII is escaped. */
 function escapedLength(text: string): number {
   let length = text.length;
   for (let at = 0; at < text.length; at += 1) {

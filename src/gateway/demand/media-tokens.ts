@@ -1,16 +1,19 @@
 /**
- * The tokens that vendors count for images, sounds and files in a prompt: the most, and what is likely.
+ * The tokens that vendors count for images, sounds and files in a prompt: the most, and a likely number.
  *
  * Sources, read as of 2026-11-23:
  * - OpenAI: developers.openai.com/api/docs/guides/images-vision. Tiles: an image is scaled into 2,048 pixels with its
- *   short side at most 768, so it has at most 8 tiles of 512; GPT-4o mini counts 2,833 and 5,667 for each. Patches of 32
- *   pixels times a factor of the model: at most 1,536 up to GPT-5.3 (the largest factor is 2.46), 10,000 for GPT-5.4 and
+ *   short side at most 768, so it has at most 8 tiles of 512; GPT-4o mini counts 2,833 and 5,667 for each. Patches of
+ *   32
+ *   pixels times a factor of the model: at most 1,536 up to GPT-5.3 (the largest factor is 2.46), 10,000 for GPT-5.4
+ *   and
  *   5.5, and from GPT-5.6 on as many as the image has; an image of more than 30,000 is refused. An image of low detail
  *   may be enlarged to 512 pixels. Audio: 10 tokens a second.
  * - Anthropic: platform.claude.com/docs/en/build-with-claude/vision: at most 4,784 tokens for an image, 1,600 before
  *   Claude Opus 4.7.
  * - Google: ai.google.dev/gemini-api/docs/media-resolution: at most 2,240 tokens for an image from Gemini 3 on. Before:
- *   258 for each tile; an image is scaled into 3,072 pixels, its tiles are at least 256 wide and as wide as two thirds of
+ *   258 for each tile; an image is scaled into 3,072 pixels, its tiles are at least 256 wide and as wide as two thirds
+ *   of
  *   its short side, so it has at most 24. Audio: 32 tokens a second (ai.google.dev/gemini-api/docs/audio).
  * - Others: Qwen's models count at most 16,384 tokens for an image (their default of `max_pixels`), Llama's 6,404.
  */
@@ -27,7 +30,7 @@ export interface MediaTokens {
   estimate: number;
 }
 
-/** A file, a stored conversation or the results of a search, of which nothing is known. */
+/** A file, a stored conversation or search results, whose size is unknown. */
 export const UNKNOWN_CONTENT: MediaTokens = { atMost: null, estimate: 8_000 };
 
 interface ImageRule {
@@ -35,7 +38,7 @@ interface ImageRule {
   /** The most for any image. */
   atMost: number;
   estimate: number;
-  /** For each patch of 32 pixels, where the model counts those. */
+  /** For each patch of 32 pixels, if the model counts patches. */
   perPatch?: number;
 }
 
@@ -49,7 +52,7 @@ const OPENAI_IMAGES: readonly ImageRule[] = [
   { model: /gpt-5\.[45](?!\d)/, atMost: 12_000, estimate: 1_230, perPatch: 1.2 },
   { model: /gpt-(?:5\.[6-9]|[6-9])/, atMost: 36_000, estimate: 1_230, perPatch: 1.2 },
   { model: /gpt-4o|gpt-4\.1|gpt-4-|gpt-5(?:\.[0-3])?(?![.\d])|^o\d|\/o\d/, atMost: 3_779, estimate: 1_000 },
-  // A model that has no rule here: the most patches with the largest factor of a model that counts so many.
+  // A model without a rule here: the most patches, with the largest factor of a model that counts so many.
   { model: /(?:)/, atMost: 48_600, estimate: 1_500 },
 ];
 const OTHER_IMAGE: ImageRule = { model: /(?:)/, atMost: 16_384, estimate: 1_500 };
@@ -58,7 +61,7 @@ const PATCH_PIXELS = 32;
 /** An image of low detail, enlarged. */
 const PATCHES_MIN = (512 / PATCH_PIXELS) ** 2;
 
-/** An image, given as base64 (with or without the `data:` before it), or `undefined` where it is elsewhere. */
+/** An image, given as base64 (with or without a `data:` prefix), or `undefined` if it is stored elsewhere. */
 export function imageTokens(kind: VendorKind, model: string, base64: string | undefined): MediaTokens {
   const { atMost, estimate, perPatch } = imageRule(kind, model);
   const size = perPatch === undefined || base64 === undefined ? null : imageSize(base64);
@@ -83,7 +86,7 @@ function patchesOf({ width, height }: ImageSize): number {
   return Math.ceil(width / PATCH_PIXELS) * Math.ceil(height / PATCH_PIXELS);
 }
 
-/** Characters of base64 that tell a format, a multiple of four. */
+/** Characters of base64 that identify a format; a multiple of four. */
 const FORMAT_HEAD_LENGTH = 64;
 
 /** More than any model that is known: Mistral's Voxtral counts 12.5. */
@@ -94,7 +97,7 @@ const AUDIO_TOKENS_PER_SECOND: Readonly<Record<Accepted['mediaOf'], number>> = {
   google: 32,
   others: OTHER_AUDIO_TOKENS_PER_SECOND,
 };
-/** A sound in base64, with or without the `data:` before it. */
+/** A sound in base64, with or without a `data:` prefix. */
 export function audioTokens(kind: VendorKind, base64: string): MediaTokens {
   const from = contentFrom(base64);
   const isBase64 = from === 0 || base64.slice(0, from).endsWith(';base64,');
@@ -127,10 +130,10 @@ export function mediaTypeOf(url: unknown): string {
   return typeof url === 'string' ? (/^data:([\w.+/-]{1,100})/.exec(url.slice(0, 200))?.[1] ?? '') : '';
 }
 
-/** As a PDF or an archive of an office begins in base64. */
+/** The beginning, in base64, of a PDF or of an office document's archive. */
 const PACKED_CONTENT = /^(?:JVBER|UEsD)/;
 
-/** A file in base64: text has at most its bytes, of anything else nothing is known. */
+/** A file in base64: text has at most its bytes; any other file has no known bound. */
 export function fileTokens(mediaType: string, base64: string): MediaTokens {
   const head = base64.slice(contentFrom(base64), contentFrom(base64) + FORMAT_HEAD_LENGTH);
   if (!/^text\/|^application\/json$/i.test(mediaType) || PACKED_CONTENT.test(head)) return UNKNOWN_CONTENT;
@@ -142,7 +145,7 @@ function decodedBytes(base64: string): number {
   return Math.ceil(((base64.length - contentFrom(base64)) * 3) / 4);
 }
 
-/** Where the content begins: behind the `data:...,` that it may have. */
+/** The beginning of the content: after the `data:...,` prefix, if it has one. */
 function contentFrom(base64: string): number {
   return base64.startsWith('data:') ? base64.indexOf(',') + 1 : 0;
 }

@@ -11,11 +11,14 @@ export interface MpegFrame {
   length: number;
   samples: number;
   rate: number;
-  /** What all frames of a sound have alike. */
+  /** The properties that all frames of a sound share. */
   kind: number;
 }
 
-/** By the first four bytes. `null` for what is no frame of layer III, and for one whose length its header does not say. */
+/**
+ * Read from the first four bytes. `null` if they begin no frame of layer III, or if the header does not state the
+ * length.
+ */
 export function mpegFrame(word: number): MpegFrame | null {
   const version = (word >>> 19) & 3;
   const bitrate = (version === 3 ? BITRATES_1 : BITRATES_2)[(word >>> 12) & 15] ?? 0;

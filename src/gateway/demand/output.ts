@@ -1,8 +1,8 @@
 /**
- * The output tokens that a request to a vendor asks for, and the same request held to fewer.
+ * The output tokens that a request to a vendor asks for, and the same request limited to fewer.
  *
- * The bound has a name of its own at every endpoint, and a request may contain names that its endpoint ignores. So what
- * a request asks for is a promise of the vendor only once `withOutputBound` has set the endpoint's own field.
+ * The bound has its own name at every endpoint, and a request may contain names that its endpoint ignores. So the
+ * vendor keeps the requested bound only after `withOutputBound` has set the endpoint's own field.
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { ACCEPTED } from '../../vendors/kind.ts';
@@ -10,7 +10,7 @@ import { COUNT_MAX, type Fields, fieldsOf, isFields } from '../../vendors/usage/
 import { type Endpoint, type EndpointName, endpointAt } from './endpoints.ts';
 
 export interface OutputAsked {
-  /** The most tokens of one answer; `null` where the request names no bound. */
+  /** The most tokens of one answer; `null` if the request names no bound. */
   perAnswer: number | null;
   /** Answers that are made and billed. */
   answers: number;
@@ -18,21 +18,21 @@ export interface OutputAsked {
   choices?: { count: number; param: string };
 }
 
-/** The endpoints' own names of the bound, newest first. What has another name is ignored there. */
+/** The endpoints' own names of the bound, newest first. The endpoint ignores other names. */
 const NAMES: Partial<Record<EndpointName, readonly string[]>> = {
   chat: ['max_completion_tokens', 'max_tokens'],
   responses: ['max_output_tokens'],
   messages: ['max_tokens'],
   completions: ['max_tokens'],
 };
-/** Google's, inside of the configuration; its JSON takes both spellings. */
+/** Google's names, inside the configuration; its JSON takes both spellings. */
 const GOOGLE_NAMES = ['maxOutputTokens', 'max_output_tokens'] as const;
 const GOOGLE_HOLDERS = ['generationConfig', 'generation_config'] as const;
 const GOOGLE_CHOICES = ['candidateCount', 'candidate_count'] as const;
 
 const BOUND_NAMES: ReadonlySet<string> = new Set([...Object.values(NAMES).flat(), ...GOOGLE_NAMES]);
 
-/** Of a completion of text that names no bound. Source: OpenAI's API reference, `max_tokens` of completions. */
+/** The bound of a text completion that names none. Source: OpenAI's API reference, `max_tokens` of completions. */
 const TEXT_COMPLETION_TOKENS = 16;
 
 /** Anthropic's lowest budget for thinking (platform.claude.com/docs/en/build-with-claude/extended-thinking). */
@@ -59,8 +59,8 @@ export function outputAsked(body: unknown, path: string): OutputAsked {
 }
 
 /**
- * The body with its endpoint's own bound lowered to `perAnswer`, or added where it has none; never raised. The same
- * object where nothing changes, and for endpoints that have no such bound.
+ * The body with its endpoint's own bound lowered to `perAnswer`, or added if it has none; never raised. Returns the
+ * same object if nothing changes, and for endpoints that have no such bound.
  */
 export function withOutputBound<Body extends Fields>(
   body: Body,
@@ -74,14 +74,17 @@ export function withOutputBound<Body extends Fields>(
   const present = names.filter((name) => figureOf(body[name]) !== null);
   const own = names.find((name) => name === ACCEPTED[kind].chatBound) ?? names.at(-1);
   if (own === names[0]) return withOneBound(body, present[0] ?? own, names, perAnswer);
-  // A vendor that knows only the oldest name would ignore the newest, so it gets that too.
-  // What is no bound, such as 0, is replaced too.
+  // A vendor that knows only the oldest name would ignore the newest, so it gets that too. A value that is not a bound,
+  // such as 0, is also replaced.
   const set = names.filter((name) => body[name] !== undefined && body[name] !== null);
   const bounds = boundsOf(body, [...set, own], perAnswer);
   return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
 }
 
-/** The body without any name of the bound, which is no part of the prompt: with another bound the prompt is the same. */
+/**
+ * The body without any name of the bound. The bound is not part of the prompt: the prompt is the same with another
+ * bound.
+ */
 export function withoutOutputBound(body: Fields): Fields {
   const bare: Record<string, unknown> = without(body, BOUND_NAMES);
   for (const holder of GOOGLE_HOLDERS) {
@@ -100,8 +103,8 @@ function without(fields: Fields, names: ReadonlySet<string>): Fields {
 }
 
 /**
- * Whether the output of an endpoint has a bound: one that `withOutputBound` sets, or none is needed. At any other
- * endpoint nothing holds the vendor back but the model.
+ * Whether the output of an endpoint has a bound: one that `withOutputBound` sets, or an endpoint that needs none. At
+ * any other endpoint, only the model limits the output.
  */
 export function hasOutputBound(path: string): boolean {
   const endpoint = endpointAt(path);
@@ -112,7 +115,7 @@ function namesAt(endpoint: Endpoint | undefined): readonly string[] {
   return (endpoint && NAMES[endpoint.name]) ?? [];
 }
 
-/** With the bound under this name alone: a vendor that knows several refuses a request with two of them. */
+/** Keeps the bound under this name alone: a vendor that knows several names refuses a request with two of them. */
 function withOneBound<Body extends Fields>(
   body: Body,
   name: string | undefined,
@@ -127,7 +130,7 @@ function withOneBound<Body extends Fields>(
   return withThinkingBelow({ ...rest, ...bounds } as Body);
 }
 
-/** The fields that must change so that each of `names` is at most `perAnswer`; `null` where none must. */
+/** The fields that must change so that each of `names` is at most `perAnswer`; `null` if no field must change. */
 function boundsOf(holder: Fields, names: readonly (string | undefined)[], perAnswer: number): Fields | null {
   const figures = names.map((name) => figureOf(holder[String(name)])).filter((figure) => figure !== null);
   // A name that is added must not allow more than the others.
@@ -139,7 +142,7 @@ function boundsOf(holder: Fields, names: readonly (string | undefined)[], perAns
   return changed.length === 0 ? null : Object.fromEntries(changed.map((name) => [String(name), least]));
 }
 
-/** Thoughts count towards Google's bound, and no budget for them is refused for being above it. */
+/** Thoughts count towards Google's bound, and Google accepts a thinking budget above it. */
 function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Body {
   const present = GOOGLE_HOLDERS.filter((holder) => isFields(body[holder]));
   const holders = present.length === 0 ? [GOOGLE_HOLDERS[0]] : present;
@@ -153,8 +156,8 @@ function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Bo
 }
 
 /**
- * Anthropic refuses a budget for thinking that is not below `max_tokens`: it then gets half of the bound, and where that
- * is less than the vendor's minimum, the model does not think.
+ * Anthropic refuses a thinking budget that is not below `max_tokens`: the budget becomes half of the bound. If that is
+ * less than the vendor's minimum, the model does not think.
  */
 function withThinkingBelow<Body extends Fields>(body: Body): Body {
   const { thinking } = body;
@@ -170,7 +173,7 @@ function withThinkingBelow<Body extends Fields>(body: Body): Body {
 }
 
 /**
- * The answers that are made of each prompt, and the field that asks for the most: OpenAI's `n` and `best_of`, all of which
+ * The number of answers for each prompt, and the field that asks for the most: OpenAI's `n` and `best_of`, all of which
  * are made and billed, and Google's `candidateCount`.
  */
 function choicesOf(body: Fields): { count: number; param: string } {
@@ -192,7 +195,7 @@ function promptsOf({ prompt }: Fields): number {
 }
 
 /**
- * A number of tokens or answers; `null` if it is absent, or no such number: some vendors take 0 or -1 for no bound. Google
+ * A number of tokens or answers; `null` if it is absent or not positive: some vendors take 0 or -1 for no bound. Google
  * reads digits in a text as a number.
  */
 export function figureOf(value: unknown): number | null {

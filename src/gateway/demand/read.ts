@@ -1,6 +1,6 @@
 /**
- * Reads a request by the table of its endpoint: what it can make the vendor bill, and the first field that no table
- * knows. One walk for requests on credit; sessions have `../session-rules.ts`, which reads the same tables.
+ * Reads a request by the table of its endpoint: the bills that it can cause at the vendor, and the first field that no
+ * table knows. One walk for requests on credit; sessions use `../session-rules.ts`, which reads the same tables.
  */
 import { CREDIT_OPEN_MAX } from '../../contract/credit-open.ts';
 import { type Fields, isFields } from '../../vendors/usage/figures.ts';
@@ -8,7 +8,7 @@ import type { Bill, Members, Rule } from './rules.ts';
 
 /** A field of a request. */
 export interface Place {
-  /** From the body on: `messages.0.name`. */
+  /** The path from the body on: `messages.0.name`. */
   path: string;
   value: unknown;
 }
@@ -20,9 +20,9 @@ export interface ReadRequest {
   unknown: readonly string[];
 }
 
-/** A field beyond it counts as unknown: nobody reads what it asks for. */
+/** A field beyond it counts as unknown, because it is not read. */
 const PLACES_MAX = 10_000;
-/** One more than an organization can open, so that one is left that is not opened. */
+/** One more than an organization can open, so that one field always stays closed. */
 const UNKNOWN_MAX = CREDIT_OPEN_MAX + 1;
 /** A longer path ends with an ellipsis, which no entry of `creditOpen` has. */
 const PATH_LENGTH_MAX = 200;
@@ -36,7 +36,7 @@ export function readRequest(members: Members, body: Fields): ReadRequest {
 /** The depth of this recursion is bounded by the rules, which are finite. */
 class Walk implements ReadRequest {
   readonly bills = new Map<Bill, Place[]>();
-  /** By name. */
+  /** Unknown fields by name. */
   readonly #unknown = new Map<string, string>();
 
   get unknown(): string[] {
@@ -56,12 +56,12 @@ class Walk implements ReadRequest {
     if (value === null || rule === 'any') return;
     if (typeof rule === 'object' && 'closed' in rule) this.#rule(rule.of, value, path);
     else if (typeof rule === 'object' && 'bills' in rule) {
-      // No vendor's documents say what a word means in the place of an object, so that it asks for what it names.
+      // No vendor documents the meaning of a word in place of an object, so it asks for the field that it names.
       if (isUsed(value) || (rule.of === 'any' && typeof value !== 'object')) this.#bill(rule.bills, value, path);
       this.#rule(rule.of, value, path);
     } else if (typeof rule === 'object' && 'text' in rule)
       this.#rule(typeof value === 'object' ? rule.object : rule.text, value, path);
-    // Text, numbers and truth values are what they are: no vendor finds a field in them.
+    // Text, numbers and truth values hold no further field for any vendor.
     else if (typeof value === 'object') this.#object(rule, value, path);
   }
 
@@ -77,7 +77,7 @@ class Walk implements ReadRequest {
       else this.#addUnknown(path);
     } else if ('members' in rule) this.members(rule.members, value as Fields, path);
     else if ('types' in rule) this.#typed(rule, value as Fields, path);
-    // An object in the place of a list: Google takes one content for a list of one.
+    // An object in place of a list: Google takes one content for a list with one content.
     else this.#rule(rule.list, value, path);
   }
 
@@ -111,7 +111,7 @@ class Walk implements ReadRequest {
   }
 }
 
-/** The name of an unknown field in `creditOpen`: places in lists are a `*`. */
+/** The name of an unknown field in `creditOpen`: a `*` stands for a place in a list. */
 export function fieldName(endpoint: string, path: string): string {
   return `field:${endpoint}/${withoutPlaces(path)}`;
 }
@@ -125,7 +125,7 @@ function holdsObject(value: object): boolean {
   return !Array.isArray(value) || value.some((item) => (Array.isArray(item) ? holdsObject(item) : isFields(item)));
 }
 
-/** Whether a field asks for what it names: `false`, an empty text and an empty list do not. */
+/** Whether a field asks for its feature: `false`, an empty text and an empty list do not. */
 function isUsed(value: unknown): boolean {
   if (value === false || value === '') return false;
   return !Array.isArray(value) || value.length > 0;

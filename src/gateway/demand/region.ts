@@ -1,22 +1,22 @@
 /**
- * Whether a vendor may run a request in a region, for which some vendors charge more.
+ * Whether a vendor may run a request in a region that costs more at some vendors.
  *
- * It may, unless the request, its model and the vendor's address together say that it does not. Where a model's name says
- * which region it is, its price knows that already.
+ * It may, unless the request, its model and the vendor's address together rule it out. If the model's name contains the
+ * region, its price already includes it.
  */
 import { kindAt, type VendorKind } from '../../domain/vendor-kind.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
 
 export interface Addressed {
   kind: VendorKind;
-  /** As the vendor calls it. */
+  /** The vendor's name of the model. */
   model: string;
   body: Fields;
-  /** Of the vendor; absent if it is not known. */
+  /** The vendor's address; absent if it is not known. */
   address?: string | undefined;
 }
 
-/** Whether the request goes to a vendor of its kind itself, and not through a proxy or to a look-alike. */
+/** Whether the request goes directly to a vendor of its kind, and not through a proxy or to a look-alike. */
 export function isDirect({ kind, address = '' }: Pick<Addressed, 'kind' | 'address'>): boolean {
   return kindAt(address) === kind;
 }
@@ -35,7 +35,7 @@ export function mayRunInRegion(asked: Addressed): boolean {
       return workspace !== null || !(geo === null || geo === 'global');
     }
     case 'openai':
-      // A region has a host of its own.
+      // A region has its own host.
       return URL.parse(address)?.hostname !== 'api.openai.com';
     case 'google':
       return false;

@@ -1,20 +1,22 @@
 /**
- * The language in which the fields of an endpoint are described: what a field may hold, what it can make the vendor bill,
- * and whether a browser's session may send it.
+ * The language that describes the fields of an endpoint: the value that a field may hold, the bill that it can cause at
+ * the vendor, and whether a browser's session may send it.
  *
- * A field that is in no table is unknown: a session may not send it, and credit does not pay for it. Nothing is described
- * below `any`: that is JSON of the caller's own, such as the schema of a tool, and costs the tokens of its text.
+ * A field that is in no table is unknown: a session may not send it, and credit does not pay for it. Nothing is
+ * described below `any`: that is the caller's own JSON, such as the schema of a tool, and costs the tokens of its text.
  */
 
 /**
- * What a field can make a vendor bill besides the tokens of its text. `demand.ts` says of each how much that is at most.
+ * The bills that a field can cause besides the tokens of its text. `demand.ts` gives the most that each can cost.
  *
  * - `image`, `audio`, `video`, `blob`: content of that kind; a blob says by its media type which kind it is
- * - `stored`: content that only the vendor knows, which can fill the model's context; `storedPrompt`: with tools of its own
+ * - `stored`: content that only the vendor knows, which can fill the model's context; `storedPrompt`: with tools of its
+ *   own
  * - `answers`: so many answers; `outputBound`: at most so many tokens of each; `prediction`: tokens besides the answer
  * - `modalities`: the kinds of output; `spoken`: sound as output
  * - `serviceTier`, `speed`: rates of their own
- * - `cacheMark`: writes to the cache of a vendor that writes only if it is asked; `cacheLifetime`: by how long it keeps them
+ * - `cacheMark`: writes to the cache of a vendor that writes only if it is asked; `cacheLifetime`: by how long it keeps
+ *   them
  * - `hosted`: a tool without a fee that the vendor runs; `webSearch`, `fileSearch`, `code`, `maps`, `drawing`: one with
  *   a fee; `usesBound`: at most so many uses of all hosted tools
  * - `otherModel`: a further model, with a price of its own; `reasoningMode`: more than one run of the model
@@ -48,8 +50,8 @@ const BILLS = [
 export type Bill = (typeof BILLS)[number];
 
 /**
- * What a field may hold. `null` always passes. Text and numbers pass too, except under `link`, `content` and `only`, which
- * bind sessions alone.
+ * The values that a field may hold. `null` always passes. Text and numbers pass too, except under `link`, `content` and
+ * `only`, which bind sessions alone.
  *
  * - `value`: text, a number or a truth value, or a list of these
  * - `any`: any JSON, because nothing in it is more than a description
@@ -64,7 +66,7 @@ export type Rule =
   | { only: readonly (string | boolean)[] }
   | { list: Rule }
   | { members: Members }
-  /** By the member `type`; `untyped` is for objects without that member. */
+  /** Chosen by the member `type`; `untyped` is for objects without that member. */
   | { types: Readonly<Record<string, TypedMembers>>; untyped?: TypedMembers }
   /** One rule for text, another for an object. */
   | { text: Rule; object: Rule }
@@ -75,7 +77,7 @@ export type Rule =
 export type Members = Readonly<Record<string, Rule>>;
 
 export interface TypedMembers {
-  /** Beside `type`. */
+  /** The members besides `type`. */
   members: Members;
   bills?: Bill;
   /** A member that a session must send, as text. */
@@ -94,7 +96,7 @@ export const ONLY_FALSE: Rule = { only: [false] };
 
 export const bills = (bill: Bill, of: Rule = 'value'): Rule => ({ bills: bill, of });
 export const closed = (reason: string, of: Rule = 'value'): Rule => ({ closed: reason, of });
-/** What the vendor stores, which no session may name. */
+/** Content stored at the vendor, which no session may name. */
 export const stored = (of: Rule = 'value'): Rule => closed(REFERENCE, bills('stored', of));
 
 /** Fields of some vendors that cost nothing besides the tokens of their text. */

@@ -1,8 +1,8 @@
 /**
- * What a request is made not to incur. On credit that is a service tier that costs more, and uses of tools without a bound;
- * if a plan limits searches, more of them than are left. The bound of the output is `output.ts`.
+ * Changes a request so that credit can pay for it: a service tier that costs more is replaced, and tools without a
+ * bound get one; if a plan limits searches, the request cannot make more than are left. `output.ts` bounds the output.
  *
- * Only kinds of vendors that are known to take the field get it.
+ * A field is changed only at kinds of vendors that are known to take it.
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { toolsOf } from '../../vendors/capabilities.ts';
@@ -19,12 +19,12 @@ export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
 };
 const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
 
-/** Whether a request leaves the tier to the vendor: what is no word does, too. */
+/** Whether a request leaves the tier to the vendor. A value that is not a word does so too. */
 export function leavesTier(word: unknown): boolean {
   return typeof word !== 'string' || word === '' || word === 'auto';
 }
 
-/** The uses that are allowed if a request names no bound, by the endpoint whose field that is. */
+/** The uses that are allowed if a request names no bound, by the endpoint that has the field. */
 export const USES_SET: Partial<Record<EndpointName, { kinds: readonly VendorKind[]; uses: number }>> = {
   responses: { kinds: ['openai', 'azure'], uses: 10 },
   messages: { kinds: ['anthropic'], uses: 10 },
@@ -33,7 +33,7 @@ const HOSTED_ON_RESPONSES = /^(?:web_search|file_search|mcp)/;
 const WITH_MAX_USES = /^web_(?:search|fetch)_\d/;
 const SEARCHES_ON_MESSAGES = /^web_search_\d/;
 
-/** A bound of uses, as vendors take it; `undefined` for anything else. */
+/** A bound of uses in a form that vendors take; `undefined` for any other value. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
 }
@@ -71,7 +71,7 @@ export function madeSafe<Body extends Fields>(
   return { body: { ...safe, tools } as unknown as Body, changed };
 }
 
-/** The body as it may be sent: with at most so many searches, and in its safe form if credit pays. */
+/** The body that may be sent: with at most so many searches, and in its safe form if credit pays. */
 export function asAllowed<Body extends Fields>(
   body: Body,
   request: { endpoint: EndpointName; kind: VendorKind; searches: number | null; onCredit: boolean },
@@ -83,7 +83,7 @@ export function asAllowed<Body extends Fields>(
   return { body: safe.body, changed: [...bounded.changed, ...safe.changed] };
 }
 
-/** The tools of a request whose searches a field of their own bounds. */
+/** The tools of a request that bound their searches by a field of their own. */
 function searchTools(body: Fields): Fields[] {
   return listOf(body.tools)
     .map(fieldsOf)
@@ -93,7 +93,7 @@ function searchTools(body: Fields): Fields[] {
 /** The fewest web searches that a field of the endpoint can hold the request to; `undefined` if it has no such field. */
 export function searchesAtLeast(body: Fields, endpoint: EndpointName, kind: VendorKind): number | undefined {
   if (endpoint === 'responses') return USES_SET.responses?.kinds.includes(kind) ? 1 : undefined;
-  // Each tool has a bound of its own, and vendors take none of 0.
+  // Each tool has a bound of its own, and vendors do not accept a bound of 0.
   return endpoint === 'messages' ? Math.max(1, searchTools(body).length) : undefined;
 }
 
@@ -114,7 +114,7 @@ function withSearchBound<Body extends Fields>(
   }
   const tools = endpoint === 'messages' ? searchTools(body) : [];
   if (tools.length === 0) return { body, changed: [] };
-  // What is left after one search of each tool goes to the first ones.
+  // After one search for each tool, the first tools get the remaining searches.
   let rest = Math.max(0, most - tools.length);
   const changed = new Set<string>();
   const bounded = listOf(body.tools).map((tool) => {

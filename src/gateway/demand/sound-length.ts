@@ -1,16 +1,19 @@
 /**
- * The longest that a sound can be for whoever decodes it, as far as its bytes bound that. What a header says is taken only
- * if the decoder obeys it, and only if every byte of the file is accounted for: a decoder that skipped some of them
- * could find another sound there. The names of files and media types say nothing.
+ * The longest that a sound can be for any decoder, as far as its bytes bound that. A header counts only if decoders
+ * obey it, and only if every byte of the file is accounted for: a decoder that skipped some of them could find another
+ * sound there. The names of files and media types prove nothing.
  *
- * - WAV (RIFF, uncompressed): its bytes, by a size of samples and a rate that one header names, at least 8,000 a second, if
+ * - WAV (RIFF, uncompressed): its bytes, by a size of samples and a rate that one header names, at least 8,000 a
+ *   second, if
  *   no other sound hides in them (hidden-frames.ts).
- * - MP3 (MPEG audio, layer III): its frames, each with the length that its header has. Nothing but frames, tags and zeros.
- * - Ogg (RFC 3533) with Opus or Vorbis: its packets, by checked pages. A packet of Opus says how long it is (RFC 6716), at
+ * - MP3 (MPEG audio, layer III): its frames, each with the length that its header has. Nothing but frames, tags and
+ *   zeros.
+ * - Ogg (RFC 3533) with Opus or Vorbis: its packets, by checked pages. A packet of Opus says how long it is (RFC 6716),
+ *   at
  *   most 120 ms; one of Vorbis lasts half the longer block. What pages say of positions counts for nothing.
  *
- * In all other formats (FLAC, MP4 and M4A, WebM, AAC, AMR, AIFF, CAF) silence takes next to no bytes, or their own tables say
- * how long it lasts: `null`. No library: those that parse recordings tell what headers claim.
+ * In all other formats (FLAC, MP4 and M4A, WebM, AAC, AMR, AIFF, CAF) silence takes next to no bytes, or their own
+ * tables say how long it lasts: `null`. No library: those that parse recordings tell what headers claim.
  */
 import type { ByteSource } from '../../platform/byte-source.ts';
 import { hidesFrames } from './hidden-frames.ts';
@@ -70,10 +73,10 @@ function waveSeconds(bytes: ByteSource): number | null {
   return bytes.length / bytesPerSecond;
 }
 
-/** Of a format whose samples take their bytes: PCM (1), numbers with a fraction (3), A-law (6), mu-law (7). */
+/** The formats whose samples take their full bytes: PCM (1), numbers with a fraction (3), A-law (6), mu-law (7). */
 const PLAIN_FORMATS = [1, 3, 6, 7];
 const EXTENSIBLE = 0xfffe;
-/** What stands behind the number of such a format in its GUID. */
+/** The bytes that follow the number of such a format in its GUID. */
 const FORMAT_GUID = '\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71';
 const BITS_MAX = 64;
 const CHANNELS_MAX = 8;
@@ -89,14 +92,17 @@ function pcmBytesPerSecond(bytes: ByteSource): number | null {
   const rate = view.getUint32(4, true);
   const frame = view.getUint16(12, true);
   const bits = view.getUint16(14, true);
-  // Readers go by different ones of these figures.
+  // Readers use different ones of these figures.
   const isConsistent =
     bits >= 8 && bits <= BITS_MAX && frame === (channels * bits) / 8 && view.getUint32(8, true) === rate * frame;
   if (!PLAIN_FORMATS.includes(format) || channels === 0 || channels > CHANNELS_MAX || !isConsistent) return null;
   return rate < SAMPLES_PER_SECOND_MIN ? null : rate * frame;
 }
 
-/** Where the samples begin; `null` unless there is one format, one block of samples, and around it nothing that lasts. */
+/**
+ * The beginning of the samples; `null` unless the file has one format, one block of samples, and nothing around it that
+ * lasts.
+ */
 function plainSamples(bytes: ByteSource): number | null {
   let at = 12;
   let samples: number | null = null;
@@ -110,10 +116,10 @@ function plainSamples(bytes: ByteSource): number | null {
     const next = at + CHUNK_HEAD + size;
     if (name === 'data') {
       samples = at + CHUNK_HEAD;
-      // A writer that did not know the length wrote nothing, and readers disagree on what that is.
+      // A writer that did not know the length wrote 0, and readers disagree on its meaning.
       if (size === 0 && next < bytes.length) return null;
     } else if (next > bytes.length) return null;
-    // An odd chunk is filled up; who does not know that would read on elsewhere.
+    // An odd chunk is padded; a reader that does not know that would read on elsewhere.
     if (size % 2 === 1 && next < bytes.length && bytes.read(next, 1)[0] !== 0) return null;
     at = next + (size % 2);
   }
@@ -122,7 +128,7 @@ function plainSamples(bytes: ByteSource): number | null {
 
 const FRAME_HEAD = 4;
 
-/** Seconds of a sound that is frames and nothing else but tags and zeros. */
+/** The seconds of a sound that consists only of frames, tags and zeros. */
 function mpegSeconds(bytes: ByteSource): number | null {
   let at = leadingTags(bytes);
   let samples = 0;
@@ -145,7 +151,7 @@ function mpegSeconds(bytes: ByteSource): number | null {
 const ID3_HEAD = 10;
 const ID3_FOOTER = 0x10;
 
-/** Where the tags before a sound end (ID3v2); `null` if one says that it is longer than the file. */
+/** The end of the tags before a sound (ID3v2); `null` if a tag claims to be longer than the file. */
 function leadingTags(bytes: ByteSource): number | null {
   let at = 0;
   while (textAt(bytes, at, 3) === 'ID3') {
@@ -163,12 +169,12 @@ const ID3V1_BYTES = 128;
 const APE_HEAD = 32;
 const FILLER_STEP = 4_096;
 
-/** Where the filler ends that begins here: zeros, or a tag at the end of the file. `null` if it is neither. */
+/** The end of the filler that begins here: zeros, or a tag at the end of the file. `null` if it is neither. */
 function afterFiller(bytes: ByteSource, at: number): number | null {
   if (textAt(bytes, at, 3) === 'TAG' && at + ID3V1_BYTES === bytes.length) return bytes.length;
   if (textAt(bytes, at, 8) === 'APETAGEX') {
     const head = bytes.read(at, APE_HEAD);
-    // Without its own head, which stands first.
+    // The length without its own head, which comes first.
     const end = head.length < APE_HEAD ? 0 : at + APE_HEAD + viewOf(head).getUint32(12, true);
     return end === bytes.length || end + ID3V1_BYTES === bytes.length ? end : null;
   }
@@ -188,18 +194,18 @@ const PAGES_MAX = 100_000;
 const CONTINUED = 1;
 const BEGINS = 2;
 const SEGMENT_MAX = 255;
-/** What a packet of Opus lasts at most (RFC 6716, section 3.2.5). */
+/** The longest packet of Opus (RFC 6716, section 3.2.5). */
 const OPUS_SECONDS_MAX = 0.12;
 const VORBIS_HEAD = 30;
 
 interface OggStream {
-  /** Seconds of a packet that begins so; without a beginning, of the longest. */
+  /** The seconds of a packet with this beginning; without a beginning, those of the longest packet. */
   secondsOf: (packet?: Uint8Array) => number;
   /** Its last page ended within a packet. */
   isOpen: boolean;
 }
 
-/** Seconds of all packets of all streams: of several a decoder plays one, or one after another. */
+/** The seconds of all packets of all streams: a decoder plays one of several streams, or one after another. */
 function oggSeconds(bytes: ByteSource): number | null {
   const streams = new Map<number, OggStream>();
   let seconds = 0;
@@ -211,11 +217,11 @@ function oggSeconds(bytes: ByteSource): number | null {
     const begun = (flags & BEGINS) === 0 ? before : streamOf(body);
     if (!begun) return null;
     streams.set(serial, begun);
-    // A packet without an end may be played as it is.
+    // A decoder may play an unfinished packet.
     if (before?.isOpen && (flags & (BEGINS | CONTINUED)) !== CONTINUED) seconds += before.secondsOf();
     let start = 0;
     let length = 0;
-    // Nothing is known of a packet that does not begin in this page.
+    // A packet that does not begin in this page has an unknown length.
     let isKnown = !begun.isOpen && (flags & CONTINUED) === 0;
     for (const segment of segments) {
       length += segment;
@@ -232,7 +238,7 @@ function oggSeconds(bytes: ByteSource): number | null {
   return seconds;
 }
 
-/** A whole page with the right checksum: a decoder searches a broken one for others. */
+/** A whole page with the right checksum: a decoder searches a broken page for others. */
 function pageAt(bytes: ByteSource, at: number) {
   const head = bytes.read(at, PAGE_HEAD);
   if (head.length < PAGE_HEAD || textAt(bytes, at, 5) !== 'OggS\0') return null;
@@ -260,7 +266,7 @@ function oggChecksum(before: number, bytes: Uint8Array): number {
   return sum >>> 0;
 }
 
-/** The stream that a page begins; `null` for one that is neither Opus nor Vorbis. */
+/** The stream that a page begins; `null` if it is neither Opus nor Vorbis. */
 function streamOf(body: Uint8Array): OggStream | null {
   const head = String.fromCharCode(...body.subarray(0, 8));
   if (head === 'OpusHead') return { secondsOf: opusSeconds, isOpen: false };
@@ -273,13 +279,13 @@ function streamOf(body: Uint8Array): OggStream | null {
   return { secondsOf: () => longer / 2 / rate, isOpen: false };
 }
 
-/** Milliseconds of a frame by its configuration: of speech, of both, and of music (RFC 6716, table 2). */
+/** Milliseconds of a frame by its configuration: for speech, for both, and for music (RFC 6716, table 2). */
 const SPEECH_FRAMES = [10, 20, 40, 60];
 const MUSIC_FRAMES = [2.5, 5, 10, 20];
 
 function opusSeconds(packet?: Uint8Array): number {
   const [toc, second] = packet ?? [];
-  // In the place of an empty packet some decoders make one up.
+  // Some decoders make up a packet in place of an empty one.
   if (toc === undefined) return OPUS_SECONDS_MAX;
   const config = toc >>> 3;
   const frame = (config < 12 ? SPEECH_FRAMES : config < 16 ? [10, 20, 10, 20] : MUSIC_FRAMES)[config & 3] ?? 60;

@@ -1,5 +1,5 @@
 /**
- * What Anthropic's own endpoints have in common: address, key, and the body of an error.
+ * The parts that Anthropic's own endpoints share: address, key, and the body of an error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { offering } from '../../vendors/kind.ts';
@@ -20,12 +20,12 @@ export function anthropicEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   };
 }
 
-/** With our code and the field that is wrong, where Anthropic has only a kind and a message. */
+/** Adds our code and the wrong field; Anthropic has only a kind and a message. */
 export function anthropicError({ status, message, type, code, param, more }: ErrorWords): object {
   return {
     type: 'error',
     error: {
-      // Of a vendor's error its own word; ours for a wrong key is OpenAI's.
+      // A vendor's error keeps its own word; ours for a wrong key is OpenAI's.
       type: type?.endsWith('_error') && status !== 401 ? type : kindOf(status),
       message,
       ...(code !== null && { code }),

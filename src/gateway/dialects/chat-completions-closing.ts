@@ -1,6 +1,6 @@
 /**
- * The early end of a streamed completion, of chat or of text: each choice that is not finished ends with `finish_reason: "length"`, the
- * usage follows if the caller asked for it, and then the mark of the end.
+ * The early end of a streamed completion, of chat or of text: each unfinished choice ends with `finish_reason:
+ * "length"`, the usage follows if the caller asked for it, and then the mark of the end.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
@@ -8,19 +8,19 @@ import type { Stopped, StreamClosing } from './dialect.ts';
 
 /** The most choices of a completion. Source: OpenAI's API reference, `n`. */
 const CHOICES_MAX = 128;
-/** What all chunks of a completion have in common. */
+/** The members that all chunks of a completion share. */
 const COMMON = ['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier'];
 
-/** What differs between chat completions and completions of text. */
+/** The differences between chat completions and text completions. */
 interface Shape {
   object: string;
-  /** What a choice has in its last chunk. */
+  /** The members of a choice in its last chunk. */
   last(hasRole: boolean): Fields;
 }
 
 const CHAT_SHAPE: Shape = {
   object: 'chat.completion.chunk',
-  // Without a role, SDKs take no choice.
+  // SDKs accept no choice without a role.
   last: (hasRole) => ({ delta: hasRole ? {} : { role: 'assistant', content: '' } }),
 };
 export const TEXT_SHAPE: Shape = { object: 'text_completion', last: () => ({ text: '' }) };

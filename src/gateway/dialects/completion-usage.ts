@@ -1,6 +1,6 @@
 /**
- * The usage of a streamed completion, of chat or of text: the vendor is asked for it, a caller that did not ask for it does
- * not see it, and one that did also gets the cost.
+ * The usage of a streamed completion, of chat or of text: the vendor is asked for it. A caller that did not ask for it
+ * does not see it; one that did also gets the cost.
  */
 import { parseAnswer } from '../../platform/json.ts';
 import type { Transform } from '../../vendors/tee.ts';
@@ -14,7 +14,7 @@ interface StreamRequest {
   stream_options?: { include_usage?: boolean | null | undefined } | null | undefined;
 }
 
-/** The body, which asks for the usage of a stream where its caller did not and the terms say so. */
+/** Makes the body ask for the usage of a stream if its caller did not and the terms say so. */
 export function withUsageAsked(
   body: VendorBody,
   { stream, stream_options }: StreamRequest,

@@ -1,5 +1,5 @@
 /**
- * The dialect of `POST /v1/completions`, the legacy form of completions: streams and their usage are as in chat
+ * The dialect of `POST /v1/completions`, the legacy form of completions. Streams and their usage work as in chat
  * completions.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';

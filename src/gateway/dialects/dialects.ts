@@ -1,6 +1,6 @@
 /**
- * The dialects, by the operation of the contract that each of them speaks. An operation of the contract that runs a
- * model and has no dialect here does not compile.
+ * The dialects, each under its operation in the contract. An operation that runs a model and has no dialect here does
+ * not compile.
  */
 import type { modelOperations } from '../../contract/gateway/operations.ts';
 import { chatCompletions } from './chat-completions.ts';

@@ -1,6 +1,6 @@
 /**
- * The dialects of `embedContent` and `batchEmbedContents`, Google's own API: no effort, no output to bound, no stream. The
- * path names the model, and so does each request of several.
+ * The dialects of `embedContent` and `batchEmbedContents`, Google's own API: no effort, no output to bound, no stream.
+ * The path names the model; if there are several requests, each names one.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { Dialect } from './dialect.ts';

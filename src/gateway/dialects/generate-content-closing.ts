@@ -6,9 +6,9 @@ import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
-/** The most candidates that are followed; Google makes eight at most. */
+/** The most candidates that are followed; Google makes at most eight. */
 const CANDIDATES_MAX = 128;
-/** What all chunks of an answer have in common. */
+/** The members that all chunks of an answer share. */
 const COMMON = ['modelVersion', 'responseId', 'createTime'];
 
 export class GenerateContentClosing implements StreamClosing {

@@ -63,7 +63,7 @@ export const streamGenerateContent: Dialect<typeof modelOperations.streamGenerat
   ...googleEndpoint('streamGenerateContent'),
   ...shared,
   addressed: (model, query) => ({ model, ...(query('alt') === 'sse' && { stream: true }) }),
-  // Without events the stream is a JSON array, which is passed on when it is whole.
+  // Without events the stream is a JSON array, which is passed on when it is complete.
   vendorUrl: (address, request) =>
     `${googleEndpoint('streamGenerateContent').vendorUrl(address)}${(request as Partial<Addressed>).stream === true ? '?alt=sse' : ''}`,
   streamClosing: (request) => new GenerateContentClosing((request as Request & Addressed).model, answersOf(request)),
@@ -78,7 +78,7 @@ function levelOf(thinking: Fields): unknown {
   return LEVELS.map((name) => thinking[name]).find((value) => value != null);
 }
 
-/** No token of thinking is allowed. A level beside that is another wish. */
+/** The request allows no thinking token. A level beside that is another wish. */
 function thinksNot(request: Request): boolean {
   const thinking = thinkingOf(request);
   return levelOf(thinking) === undefined && BUDGETS.some((name) => thinking[name] === 0);
@@ -90,12 +90,12 @@ function answersOf(request: Fields): number {
   return typeof count === 'number' ? count : 1;
 }
 
-/** The configuration of thinking with the chosen effort; `null` where nothing changes. */
+/** The thinking configuration with the chosen effort; `null` if nothing changes. */
 function withEffort(thinking: Fields, asked: Effort | undefined, { effort, ceiling }: AttemptTerms): Fields | null {
   const changed: Fields = {};
   for (const name of BUDGETS) {
     const tokens = thinking[name];
-    // Below zero the model decides, so that a ceiling has to.
+    // The model decides if the budget is negative, so the ceiling has to limit it.
     const most = typeof tokens === 'number' && tokens >= 0 ? tokens : Number.MAX_SAFE_INTEGER;
     const allowed = thinkingWithin(most, ceiling);
     if (tokens != null && allowed < most) changed[name] = allowed;

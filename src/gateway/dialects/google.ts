@@ -1,5 +1,5 @@
 /**
- * What Google's own endpoints have in common: address, key, and the body of an error.
+ * The parts that Google's own endpoints share: address, key, and the body of an error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { offering } from '../../vendors/kind.ts';
@@ -8,17 +8,17 @@ import type { ErrorWords, VendorAddress } from './dialect.ts';
 /** Google's service that is compatible with OpenAI lies below its own API. */
 const COMPATIBLE = '/openai';
 
-/** The root of Google's own API, for an address that may be that of the compatible one. */
+/** The root of Google's own API, for an address that may be the compatible one's. */
 function googleRoot(baseUrl: string): string {
   return baseUrl.endsWith(COMPATIBLE) ? baseUrl.slice(0, -COMPATIBLE.length) : baseUrl;
 }
 
-/** The root of the compatible API. An address that ends in no version of Google's is taken as it is. */
+/** The root of the compatible API. An address that does not end in one of Google's versions stays unchanged. */
 export function googleOpenAiRoot(baseUrl: string): string {
   return /\/v1(?:alpha|beta)$/.test(baseUrl) ? `${baseUrl}${COMPATIBLE}` : baseUrl;
 }
 
-/** A segment of a model's name, which becomes one of the path: it must neither be dots nor hold a verb. */
+/** A segment of a model's name, which becomes a path segment: it may neither be dots nor hold a verb. */
 const SEGMENT = /^(?!\.+$)[\w.~@+-]+$/;
 
 export function googleEndpoint<Action extends string>(action: Action) {
@@ -34,9 +34,9 @@ export function googleEndpoint<Action extends string>(action: Action) {
   };
 }
 
-/** Our code, and the field that is wrong, are an `ErrorInfo`, as Google adds its own. */
+/** Our code and the wrong field become an `ErrorInfo`, as in Google's own errors. */
 export function googleError({ status, message, type, code, param, more = {}, details }: ErrorWords): object {
-  // Metadata are texts.
+  // Metadata values are texts.
   const texts = Object.entries({ param, ...more }).flatMap(([name, value]) =>
     value == null ? [] : [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]],
   );

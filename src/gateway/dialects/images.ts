@@ -1,6 +1,6 @@
 /**
- * The dialects of `POST /v1/images/generations` and `POST /v1/images/edits`: no effort, and no output that could be
- * bounded. Where the vendor reports no tokens, the images of the answer are counted.
+ * The dialects of `POST /v1/images/generations` and `POST /v1/images/edits`: no effort, and no output bound. If the
+ * vendor reports no tokens, the images of the answer are counted.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { BilledUses } from '../../domain/bound.ts';
@@ -34,7 +34,7 @@ export const imageEdits: Dialect<typeof modelOperations.createImageEdit> = {
   isOfferedBy: offering('others'),
 };
 
-/** The images of an answer. Only an answer with images says how many there are. */
+/** The images of an answer. Only an answer with images shows their number. */
 function imagesIn({ data }: Fields): BilledUses {
   return Array.isArray(data) ? { images: listOf(data).filter(isFields).length } : {};
 }

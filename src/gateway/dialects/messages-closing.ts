@@ -6,7 +6,7 @@ import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
-/** The most blocks that are followed; those of a longer message are not closed one by one. */
+/** The most blocks that are followed; the blocks of a longer message are not closed one by one. */
 const BLOCKS_MAX = 1_000;
 
 export class MessageClosing implements StreamClosing {
@@ -48,7 +48,7 @@ export class MessageClosing implements StreamClosing {
     return events.map((event) => serializeEvent({ event: String(event.type), data: JSON.stringify(event) })).join('');
   }
 
-  /** The figures of a delta are totals; null means no news. */
+  /** The figures of a delta are totals; null means no change. */
   #take(usage: unknown): void {
     if (!isFields(usage)) return;
     for (const [name, value] of Object.entries(usage)) if (value != null) this.#usage[name] = value;

@@ -45,7 +45,7 @@ export const messages: Dialect<typeof modelOperations.createMessage> = {
   streamClosing: ({ model }) => new MessageClosing(model),
 };
 
-/** An effort beside it may be that of thinking. */
+/** An effort beside it may refer to thinking. */
 function thinksNot({ thinking, output_config }: Request): boolean {
   return thinking?.type === 'disabled' && output_config?.effort == null;
 }

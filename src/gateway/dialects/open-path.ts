@@ -1,6 +1,6 @@
 /**
- * The dialect of an open path of a vendor: the request goes where its caller says, and passes as it is, but for our own
- * fields and the bound of the output at endpoints that have one. Its answer passes whatever it is.
+ * The dialect of an open path of a vendor: the request goes to the caller's address and passes unchanged, except our
+ * own fields and, at endpoints that have one, the bound of the output. Any answer passes.
  */
 import { openPathOperations } from '../../contract/gateway/open-path-operations.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
@@ -11,12 +11,12 @@ import type { Dialect } from './dialect.ts';
 import { googleEndpoint } from './google.ts';
 import { openAiEndpoint, openAiError } from './openai.ts';
 
-/** Where a request goes. */
+/** The destination of a request. */
 export interface OpenPath {
   method: VendorRequest['method'];
   provider: string;
   kind: VendorKind;
-  /** With the query. */
+  /** The address, with its query. */
   url: URL;
 }
 
@@ -46,7 +46,7 @@ export function openPathDialect({
   };
 }
 
-/** The vendor's own way to take a key. */
+/** The header in which the vendor takes a key. */
 function keyHeaders(kind: VendorKind, vendorKey: string): Record<string, string> {
   switch (ACCEPTED[kind].keyHeader) {
     case 'x-api-key':

@@ -1,6 +1,6 @@
 /**
- * What the endpoints of OpenAI have in common, at OpenAI and at vendors that are compatible with it: address, key, user
- * and the body of an error.
+ * The parts that OpenAI's endpoints share, at OpenAI and at compatible vendors: address, key, user and the body of an
+ * error.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { ACCEPTED } from '../../vendors/kind.ts';
@@ -19,7 +19,7 @@ export function openAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   };
 }
 
-/** The event with which a stream ends that broke off: SDKs throw it. */
+/** The event that ends a stream that broke off: SDKs throw it. */
 export function openAiStreamError(error: ErrorWords): string {
   return serializeEvent({ data: JSON.stringify(openAiError(error)) });
 }

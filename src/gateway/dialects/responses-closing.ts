@@ -1,18 +1,18 @@
 /**
- * The early end of a streamed response: what is open is closed with its text so far, and the response is incomplete for
- * the reason `max_output_tokens`, as OpenAI ends a response at the bound of its output.
+ * The early end of a streamed response: open parts are closed with their text so far, and the response is incomplete
+ * for the reason `max_output_tokens`, as OpenAI ends a response at the bound of its output.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
 import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /**
- * The most characters of output that are kept of one stream: several times the longest answers in text. Of a longer
- * stream, or one with pictures, only the response is closed, without its output.
+ * The most characters of output that are kept of one stream: several times the longest text answers. If a stream is
+ * longer or has pictures, only its response is closed, without its output.
  */
 const KEPT_LENGTH_MAX = 4 * 1024 * 1024;
 
-/** A list of parts in an item, and the member of events that says which part is meant. */
+/** A list of parts in an item, and the member of events that identifies the part. */
 type PartList = 'content' | 'summary';
 const INDEX = { content: 'content_index', summary: 'summary_index' } as const;
 
@@ -28,7 +28,7 @@ const PARTS = new Map<unknown, { list: PartList; text: 'text' | 'refusal'; done:
 ]);
 const PART_DONE = { content: 'response.content_part.done', summary: 'response.reasoning_summary_part.done' } as const;
 
-/** Which part of an item a delta is added to. */
+/** The part of an item to which each delta is added. */
 const DELTAS_OF_PARTS = new Map<unknown, string>([
   ['response.output_text.delta', 'output_text'],
   ['response.refusal.delta', 'refusal'],
@@ -41,7 +41,7 @@ interface Growing {
   done: string;
 }
 
-/** Which member of an item itself a delta is added to. */
+/** The member of the item itself to which each delta is added. */
 const DELTAS_OF_ITEMS = new Map<unknown, Growing>([
   ['response.function_call_arguments.delta', { member: 'arguments', done: 'response.function_call_arguments.done' }],
   ['response.custom_tool_call_input.delta', { member: 'input', done: 'response.custom_tool_call_input.done' }],
@@ -128,7 +128,7 @@ function addToPart({ parts }: Item, type: string, event: Fields): void {
   const kind = PARTS.get(type);
   if (!kind) return;
   const place = placeOf(event, kind.list);
-  // Some vendors do not say that a part begins.
+  // Some vendors do not announce the beginning of a part.
   const found = parts[kind.list].get(place) ?? { part: { type, [kind.text]: '', ...kind.empty }, open: true };
   parts[kind.list].set(place, {
     part: { ...found.part, [kind.text]: joinedText(found.part[kind.text], event.delta) },
@@ -150,7 +150,7 @@ function joinedText(before: unknown, delta: unknown): string {
   return `${typeof before === 'string' ? before : ''}${typeof delta === 'string' ? delta : ''}`;
 }
 
-/** The events that end an open item: its open parts, what was added to it, and the item itself. */
+/** The events that end an open item: its open parts, its accumulated members, and the item itself. */
 function endOf(item: Item, index: number): Fields[] {
   const at = { item_id: item.item.id, output_index: index };
   const { growing } = item;

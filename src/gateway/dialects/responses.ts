@@ -19,13 +19,13 @@ export const responses: Dialect<typeof modelOperations.createResponse> = {
     return reasoning?.effort ?? undefined;
   },
 
-  /** Unless it is told not to. Other vendors that offer the endpoint differ in what they keep. */
+  /** OpenAI keeps a response unless the request says no. Other vendors of the endpoint differ in what they keep. */
   isKept: ({ store }, kind) => store !== false && (kind === 'openai' || kind === 'azure'),
 
   vendorBody(request, terms) {
     const body: VendorBody = { ...request, model: terms.model };
     if (terms.effort !== undefined) body.reasoning = { ...request.reasoning, effort: terms.effort };
-    // A model that takes no effort refuses a summary of its reasoning too.
+    // A model that takes no effort refuses a reasoning summary too.
     else if (request.reasoning?.effort != null) delete body.reasoning;
     return body;
   },

@@ -1,6 +1,6 @@
 /**
- * The dialect of `POST /v1/audio/speech`: audio as it is made, or events with `stream_format: "sse"`. Only the events
- * report usage; the characters of the input are counted for models that are billed by them.
+ * The dialect of `POST /v1/audio/speech`: audio while it is made, or events with `stream_format: "sse"`. Only the
+ * events report usage; the characters of the input are counted for models that are billed by characters.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { offering } from '../../vendors/kind.ts';
@@ -21,7 +21,7 @@ export const speech: Dialect<typeof modelOperations.createSpeech> = {
   streamClosing: () => undefined,
 };
 
-/** Characters as Unicode counts them: a character outside of the basic plane has two places in a text. */
+/** Characters as Unicode counts them: a character outside of the basic plane takes two code units in a string. */
 function charactersIn(text: string): number {
   let count = 0;
   for (const _character of text) count += 1;

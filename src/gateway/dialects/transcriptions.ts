@@ -1,6 +1,6 @@
 /**
- * The dialects of `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`: forms with a recording, answered as
- * JSON, as plain text, or with events. JSON and events report usage, or say how long the recording is.
+ * The dialects of `POST /v1/audio/transcriptions` and `POST /v1/audio/translations`: forms with a recording, answered
+ * as JSON, as plain text, or with events. JSON and events report usage, or the length of the recording.
  */
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { CountedUses } from '../../domain/unclear-usage.ts';
@@ -9,10 +9,13 @@ import { fieldsOf, quantity } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
-/** Formats that are no JSON. Source: OpenAI's API reference, `response_format` of transcriptions. */
+/** Formats other than JSON. Source: OpenAI's API reference, `response_format` of transcriptions. */
 const PLAIN = new Set(['text', 'srt', 'vtt']);
 
-/** The length of the recording by the answer's own word, or that it makes no sense; nothing if there is none. */
+/**
+ * The length of the recording that the answer states, or that the figure makes no sense; empty if the answer states
+ * none.
+ */
 function durationOf(duration: unknown): CountedUses {
   if (duration === undefined || duration === null) return {};
   const audioSeconds = quantity(duration);

@@ -1,6 +1,6 @@
 /**
- * Chat completions of models of Anthropic: asked in the form of its messages API by translation, because its layer that is
- * compatible with OpenAI drops strict schemas, prompt caching and thinking.
+ * Chat completions of Anthropic's models: translated to its messages API, because its compatibility layer drops strict
+ * schemas, prompt caching and thinking.
  */
 import type { z } from 'zod';
 import type { modelOperations } from '../../contract/gateway/operations.ts';
@@ -20,7 +20,7 @@ import { messages } from './messages.ts';
 type Request = z.infer<typeof ChatCompletionRequest>;
 
 const { endpoint, vendorUrl, vendorHeaders } = anthropicEndpoint('messages');
-/** Of a stream whose vendor names none. */
+/** The id of a stream if its vendor names none. */
 const NO_ID = 'chatcmpl-callmeter';
 
 export const translatedChat: VendorForm<typeof modelOperations.createChatCompletion> = {
@@ -29,7 +29,7 @@ export const translatedChat: VendorForm<typeof modelOperations.createChatComplet
   vendorHeaders,
 
   vendorBody(request, terms) {
-    // Where the plan lets no model think, the wish to is no contradiction but falls away.
+    // If the plan allows no thinking, a request to think is dropped, not a contradiction.
     const translated = translate(terms.ceiling === 'none' ? { ...request, thinking: undefined } : request, terms);
     if (!translated.ok) throw new Error(`${translated.param} cannot be translated: ${translated.message}`);
     return messages.vendorBody(translated.body as unknown as z.infer<typeof MessageRequest>, terms);

@@ -1,6 +1,6 @@
 /**
- * The begin of a call that the service goes on to make itself: the customer's object decides, and answers what came of
- * the call where the request is a retry.
+ * The begin of a call that the service makes itself: the customer's object decides, and returns the stored result if
+ * the request is a retry.
  */
 
 import type { Session } from '../../config/credentials.ts';
@@ -29,31 +29,31 @@ import type { CustomerRpc } from '../../objects/rpc.ts';
 import { timeOrderedId } from '../../platform/time-ordered-id.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
 
-/** What `beginServiceCall` needs to know beside the request. */
+/** The facts that `beginServiceCall` needs besides the request. */
 export interface ServiceCall {
   request: BeginCallRequest;
-  /** Of the whole request, what goes to the vendor included. */
+  /** The fingerprint of the whole request, including the vendor's part. */
   fingerprint: string;
-  /** The tiers of the models that are going to run, where that is known. */
+  /** The tiers of the models that are going to run, if they are known. */
   runsOn?: Tier[] | undefined;
-  /** What the request makes the vendor able to do: all of it must be allowed. */
+  /** The capabilities that the request gives the vendor: all of them must be allowed. */
   needs?: Capability[] | undefined;
-  /** What the models may cost that are going to run, in their order. */
+  /** The most that the models may cost, in their order. */
   bounds: CallBound[];
   /**
-   * The bounds in their order, with the prompts counted by their vendors. Asked for only if a bound is `countable` and the
-   * call would be refused without.
+   * The bounds in their order, with the vendors' counts of the prompts. Called only if a bound is `countable` and the
+   * call would otherwise be refused.
    */
   countPrompts: () => Promise<CallBound[]>;
   /** The prompt of each bound, as far as it is followed. */
   prompts: readonly (FollowedPrompt | null)[];
-  /** Whether a call that only waits for holds of others is refused without a record. */
+  /** Whether a call that only waits for holds of other calls is refused without a record. */
   refusesHeld?: boolean;
-  /** How long it may take until its end is recorded; default the deadline of every call. */
+  /** How long the call may take until its end is recorded; by default the deadline of every call. */
   deadlineMs?: number | undefined;
-  /** Whether the whole answer of the begin is wanted. */
+  /** Whether the caller needs the whole answer of the begin. */
   wantsAnswer: boolean;
-  /** The browser's session, whose keys are apart from those of the organization. */
+  /** The browser's session, whose keys are apart from the organization's. */
   session?: Session | undefined;
 }
 
@@ -65,17 +65,17 @@ export type BegunServiceCall =
       replayed: boolean;
       status: CallStatus;
       admission: Admission;
-      /** Where it was wanted. */
+      /** Set if the answer was wanted. */
       answer: Accepted<BeginCallData> | null;
-      /** Of a replayed begin whose call has ended. */
+      /** Set if a replayed begin's call has ended. */
       stored: StoredServiceCall | null;
-      /** What the models may cost, by what the begin held. */
+      /** The most that the models may cost, as the begin held it. */
       bounds: CallBound[];
     };
 
 /**
- * Begins a call that the service makes itself. Without a key each request is a call of its own: there is nothing that
- * could be replayed to another request without asking the vendor.
+ * Begins a call that the service makes itself. Without a key each request is a call of its own: no answer could be
+ * replayed to another request without asking the vendor.
  */
 export async function beginServiceCall(
   caller: Caller,

@@ -1,8 +1,9 @@
 /**
- * Bounds of a call by what its vendors count: asked before a call is refused for want of credit, never for one that passes.
+ * Bounds of a call by its vendors' counts: asked before a call is refused for lack of credit, never for a call that
+ * passes.
  *
- * What a vendor answered is remembered for the same prompt, and a customer has so many questions in a minute, so that
- * calls that are refused again and again do not become as many requests to the vendor. Both in one isolate.
+ * A vendor's count is remembered for the same prompt, and a customer has a limited number of questions a minute, so
+ * that calls that are refused again and again do not become as many requests to the vendor. One isolate keeps both.
  */
 
 import { type CallBound, withVendorCount } from '../../domain/bound.ts';
@@ -19,12 +20,12 @@ import {
   type PromptToCount,
 } from '../../vendors/prompt-counter.ts';
 
-/** A call waits this long for a count before it is refused. */
+/** The longest that a call waits for a count before it is refused. */
 const COUNT_TIMEOUT_MS = 3_000;
 /** Counts that one isolate remembers, and for how long. */
 const COUNTS_MAX = 1_000;
 const COUNT_KEPT_MS = 600_000;
-/** For how long a vendor is not asked again that gave no count. */
+/** How long a vendor that gave no count is not asked again. */
 const FAILURE_KEPT_MS = 10_000;
 /** Questions for one customer in a minute. */
 const QUESTIONS_MAX = 30;
@@ -35,7 +36,10 @@ const CUSTOMERS_MAX = 1_000;
 const counts = remember(() => new BoundedMap<string, { count: PromptCount | null; untilMs: number }>(COUNTS_MAX));
 const questions = remember(() => new BoundedMap<string, { startedAtMs: number; asked: number }>(CUSTOMERS_MAX));
 
-/** The bounds in their order. `requestOf` tells what the vendor of a bound would be sent; `null` if it cannot be asked. */
+/**
+ * The bounds in their order. `requestOf` returns the request that the vendor of a bound would get; `null` if the vendor
+ * cannot be asked.
+ */
 export async function countedBounds(
   { organization: { organizationId } }: Pick<Caller, 'organization'>,
   customerId: CustomerId,
@@ -58,8 +62,8 @@ export async function countedBounds(
 }
 
 /**
- * The same for requests of the customer that have the same count: of the headers only the vendor's own can change it. By
- * customer, so that none learns from the time of an answer what another one sent.
+ * Names equal requests of one customer, which have the same count: only the vendor's own headers can change it. The
+ * name includes the customer, so that the time of an answer does not reveal another customer's prompt.
  */
 function nameOf(customer: string, { url, headers, body }: CountRequest): Promise<string> {
   const own = Object.entries(headers).filter(([name]) => /^(?:anthropic|openai)-/i.test(name));

@@ -1,11 +1,11 @@
 /**
- * What a vendor counted for a prompt, for a later one that begins with it: the digests by which the customer's object knows
+ * A vendor's count of a prompt, for later prompts that begin with it: the digests by which the customer's object knows
  * prompts that it never sees.
  *
- * A digest is an HMAC-SHA-256 over all that decides how the vendor counts: where it is asked, the model, every field and
- * header of a version that is no message, and the messages in their order. Its key is derived from the deployment's secret
- * for one customer, so that digests of two customers cannot be compared. A digest bounds tokens, not rates: the vendor's
- * cache may miss.
+ * A digest is an HMAC-SHA-256 over everything that decides the vendor's count: the address, the model, every field that
+ * is not a message, every version header, and the messages in their order. Its key is derived from the deployment's
+ * secret for one customer, so that digests of two customers cannot be compared. A digest bounds tokens, not rates: the
+ * vendor's cache may miss.
  */
 
 import { matchModel } from '../../catalog/matching.ts';
@@ -24,29 +24,29 @@ import { type Conversation, conversationOf, SEAM_TOKENS } from '../demand/conver
 import { endpointAt } from '../demand/endpoints.ts';
 import type { Outcome } from './end.ts';
 
-/** A prompt whose bound is lower is not followed: nothing is gained. */
+/** A prompt with a lower bound is not followed, because that gains nothing. */
 const FOLLOWED_TOKENS_MIN = 4_096;
-/** Beginnings of a prompt that its customer's object is told, the longest ones. */
+/** The most beginnings of a prompt that its customer's object gets; the longest ones are sent. */
 export const BEGINNINGS_MAX = 64;
 /**
- * Half of an HMAC: nobody can look for two prompts with one digest, because nobody outside learns digests or their key, and
- * by chance two of 2^64 would have to be made.
+ * Half of an HMAC. Nobody can search for two prompts with one digest, because digests and their key stay inside; a
+ * collision by chance needs about 2^64 prompts.
  */
 const DIGEST_BYTES = 16;
 const HASH_BYTES = 32;
 /** Keys of customers that one isolate remembers. */
 const KEYS_MAX = 1_000;
 
-/** A count of less than this part of our own, a quarter, is not one of the whole prompt. */
+/** A count below a quarter of our own estimate does not cover the whole prompt. */
 const PART_OF_ESTIMATE_MIN = 4;
 const VERSION_HEADER = /^(?:anthropic|openai)-|beta|version/;
-/** What a digest stands for. */
+/** What a digest stands for: a beginning of a prompt, or a stored response. */
 const BEGINNING = 0;
 const RESPONSE = 1;
 
 /** A request to a model. */
 export interface FollowedRequest extends CustomerKey {
-  /** Of the address. */
+  /** The path of the address. */
   path: string;
   body: Fields;
   attempts: readonly FollowedAttempt[];
@@ -54,10 +54,10 @@ export interface FollowedRequest extends CustomerKey {
 
 interface FollowedAttempt {
   bound: CallBound;
-  /** As `boundedRequest` has it. */
+  /** As in `boundedRequest`. */
   following: readonly (number | null)[] | null;
   kind: VendorKind;
-  /** All besides the body that decides how the prompt is counted. Plain JSON. */
+  /** Everything besides the body that decides the count of the prompt. Plain JSON. */
   terms: unknown;
 }
 
@@ -70,20 +70,20 @@ export interface FollowedPrompt {
   afterResponse(responseId: string): Promise<string> | null;
 }
 
-/** How a call ended whose prompt is followed. */
+/** The end of a call whose prompt is followed. */
 export interface FollowedEnd extends Pick<Outcome, 'usage' | 'parts' | 'error'> {
-  /** The name of the model that was asked, and of the one that the answer says. */
+  /** The name of the requested model, and of the model that the answer states. */
   asked: string;
   served: string | undefined;
   isFallback: boolean | undefined;
   responseId: string | undefined;
-  /** Our own count of the prompt. */
+  /** Callmeter's own count of the prompt. */
   estimate: number;
-  /** The request switched thinking on, and its output bound left no room for it, so that the vendor got another prompt. */
+  /** The request asked to think, but its output bound left no room for it, so the vendor got another prompt. */
   lostThinking: boolean;
 }
 
-/** What is known of later prompts, if the vendor counted this one, all of it and nothing else. */
+/** The counts to store for later prompts, if the vendor counted all of this prompt and nothing else. */
 export async function countedPrompts(
   catalog: Catalog,
   prompt: FollowedPrompt | null,
@@ -92,7 +92,7 @@ export async function countedPrompts(
   if (!prompt || usage === null || usage.unclear || error || parts.length > 0 || isFallback || lostThinking) return;
   if (!isSameModel(catalog, asked, served, Date.now())) return;
   const { inputTokens, responseTokens } = takeUsage(usage).usage;
-  // A vendor that refused the prompt, or that says only what its cache did not have, has not counted all of it.
+  // A vendor that refused the prompt, or that reports only the uncached part, has not counted all of it.
   if (responseTokens === 0 || inputTokens * PART_OF_ESTIMATE_MIN < estimate) return;
   const after = responseId === undefined ? null : await prompt.afterResponse(responseId);
   return [[prompt.whole, inputTokens], ...(after === null ? [] : [[after, inputTokens + responseTokens] as const])];
@@ -106,13 +106,13 @@ function isSameModel(catalog: Catalog, asked: string, served: string, nowMs: num
 
 const keys = remember(() => new BoundedMap<string, CryptoKey>(KEYS_MAX));
 const encoder = new TextEncoder();
-/** Memory of one isolate for texts that are hashed; making new one for each costs more than the hash. */
+/** An isolate's memory for texts that are hashed: new memory for each text costs more than the hash. */
 const SCRATCH_BYTES = 1024 * 1024;
-/** Of a code unit. */
+/** The most UTF-8 bytes of a code unit. */
 const UTF8_BYTES_MAX = 3;
 const scratch = remember(() => new Uint8Array(SCRATCH_BYTES));
 
-/** The prompts of the attempts; `null` for one of which nothing can be known, and for all of them without a secret. */
+/** The prompts of the attempts; `null` for a prompt that cannot be followed, and for all of them without a secret. */
 export async function followedPrompts(
   { VENDOR_KEY_SECRET: secret }: Pick<Env, 'VENDOR_KEY_SECRET'>,
   { organizationId, customerId, path, body, attempts }: FollowedRequest,
@@ -121,7 +121,7 @@ export async function followedPrompts(
     ({ bound: { prompt }, following, kind }) =>
       prompt !== undefined &&
       following !== null &&
-      // What has one name there is served by several vendors, of which some cut a prompt.
+      // OpenRouter serves one name by several vendors, and some of them cut a prompt.
       kind !== 'openrouter' &&
       (prompt.tokens >= FOLLOWED_TOKENS_MIN || isStored(path, body)),
   );
@@ -142,13 +142,13 @@ export async function followedPrompts(
   );
 }
 
-/** Headers that name a version, a beta or an account; not those of credentials, or of a single request. */
+/** Headers that name a version, a beta or an account; not headers of credentials or of a single request. */
 export function versionHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const names = Object.entries(headers).map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   return Object.fromEntries(names.filter(([name]) => VERSION_HEADER.test(name)).sort());
 }
 
-/** A later request may have such a prompt behind the id of its response alone. */
+/** A later request may contain such a prompt only through the id of its response. */
 function isStored(path: string, { store }: Fields): boolean {
   return endpointAt(path)?.name === 'responses' && store !== false;
 }
@@ -181,7 +181,7 @@ async function followedPrompt(
 
 type DigestOf = (kind: number, hashes: readonly Uint8Array[]) => Promise<string>;
 
-/** Makes digests under one root, which is what decides of the prompts besides their messages. */
+/** Makes digests under one root. The root covers everything of the prompts besides their messages. */
 function digestsUnder(key: CryptoKey, root: readonly Uint8Array[]): DigestOf {
   return async (kind, hashes) => {
     const bytes = new Uint8Array(1 + (root.length + hashes.length) * HASH_BYTES);
@@ -192,14 +192,16 @@ function digestsUnder(key: CryptoKey, root: readonly Uint8Array[]): DigestOf {
   };
 }
 
-/** No piece of messages begins like this. */
+/** No piece of messages begins with this text. */
 const hashOfResponse = (responseId: string) => hashOf(`response ${responseId}`);
 
 async function hashOf(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(text)));
 }
 
-/** The text in UTF-8, in memory that the next call uses again: a digest has copied its bytes when it returns its promise. */
+/**
+ * The text in UTF-8, in memory that the next call reuses: a digest has copied its bytes when it returns its promise.
+ */
 function bytesOf(text: string): Uint8Array {
   if (text.length * UTF8_BYTES_MAX > SCRATCH_BYTES) return encoder.encode(text);
   const { written } = encoder.encodeInto(text, scratch.value);

@@ -1,7 +1,6 @@
 /**
- * Ends a call that a vendor answered, so that its usage is recorded even where the customer's object is away for a
- * moment. Ending is idempotent: it is tried until it succeeds, or until the time is over that work may go on after an
- * answer.
+ * Ends a call that a vendor answered, so that its usage is recorded even if the customer's object is briefly
+ * unavailable. Ending is idempotent: it is tried until it succeeds, or until the time for work after an answer is over.
  */
 import type { CallId } from '../../domain/ids.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -9,12 +8,12 @@ import { log } from '../../platform/log.ts';
 import { type EndedServiceCall, endServiceCall, type Outcome } from './end.ts';
 
 /**
- * Waits before each further attempt. With the attempts themselves they stay within the 30 s that Workers grant for work
+ * Waits before each further attempt. Together with the attempts they stay within the 30 s that Workers grant for work
  * after an answer.
  */
 const RETRY_MS = [250, 500, 1_000, 2_000, 4_000, 8_000];
 
-/** Ends the call. `null` where the first attempt failed: further ones follow after the answer. */
+/** Ends the call. `null` if the first attempt failed: further ones follow after the answer. */
 export async function endWithRetries(
   caller: Caller,
   callId: CallId,
@@ -44,7 +43,7 @@ async function retry(caller: Caller, callId: CallId, outcome: Outcome): Promise<
 
 async function end(caller: Caller, callId: CallId, outcome: Outcome): Promise<EndedServiceCall> {
   const ended = await endServiceCall(caller, callId, outcome);
-  // Erased, or ended by its own backend, in the meantime: there is nothing left to record.
+  // The customer was erased, or its own backend ended the call, in the meantime: nothing is left to record.
   if (!ended.ok) log('warn', 'call_end_refused', { callId, code: ended.refusal.code });
   return ended;
 }

@@ -1,6 +1,6 @@
 /**
  * The end of a call that the service made itself: usage from the vendor's own figures, priced, and recorded with the
- * response that retries get.
+ * response for retries.
  */
 
 import { matchModel } from '../../catalog/matching.ts';
@@ -32,35 +32,35 @@ import type { VendorUsage } from '../../vendors/usage.ts';
 /** The outcome of a service call. */
 export interface Outcome extends Facts {
   customerId: CustomerId;
-  /** `null` where a vendor was asked, may have done the work, and reported no usage. */
+  /** `null` if a vendor was asked, may have done the work, and reported no usage. */
   usage: (Partial<Usage> & Unclear) | null;
-  /** What the call can use at most: its unclear figures count at that. */
+  /** The most that the call can use: its unclear figures count at that. */
   atMost?: UsageBound | undefined;
-  /** What ran beside the model that answered: at the same vendor, if a part names none. */
+  /** Other models that ran for the call besides the one that answered: at the same vendor, if a part names none. */
   parts?: readonly CallPart[] | undefined;
   /** Earlier attempts whose vendors may have done the work, and reported no usage. */
   lost?: readonly LostPart[] | undefined;
-  /** Where the usage is not known: what is known instead. */
+  /** The facts that are known if the usage is not. */
   estimate?: Omit<Estimate, 'price' | 'outputRate'> | undefined;
-  /** What is stored to ask the vendor for its figures later. */
+  /** The text that is stored to ask the vendor for its figures later. */
   awaited?: string | undefined;
-  /** What the vendor counted, for later prompts. */
+  /** The vendor's counts, for later prompts. */
   counted?: readonly CountedPrompt[] | undefined;
-  /** How long the vendor worked, if that may tell how fast its model writes. */
+  /** How long the vendor worked, if that can show how fast its model writes. */
   worked?: Worked | undefined;
   /** Web searches that ran although the usage is not known. */
   searches?: number | undefined;
-  /** The fields that the vendor got otherwise than asked. */
+  /** The fields that the vendor got with another value than the caller asked for. */
   changed?: readonly string[] | undefined;
-  /** What the request could incur and no rate is for. */
+  /** Uses without a rate that the request could incur. */
   notIncluded?: readonly string[] | undefined;
-  /** What the vendor itself says that the call cost. */
+  /** The cost of the call that the vendor itself reports. */
   vendorReportedCostUSD?: number | undefined;
   isPremium?: boolean | undefined;
   error?: { code: string; message: string } | undefined;
-  /** Stored for retries, unless it is too large to be sent to the object. */
+  /** Stored for retries, unless it is too large to send to the object. */
   response?: unknown;
-  /** Whether the whole answer of the end is wanted. */
+  /** Whether the caller needs the whole answer of the end. */
   wantsAnswer: boolean;
 }
 
@@ -69,7 +69,7 @@ export interface LostPart extends Omit<LostAttempt, 'estimate'> {
   notIncluded?: readonly string[] | undefined;
 }
 
-/** Characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
+/** The most characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
 const MESSAGE_LENGTH_MAX = 15 * 1024 * 1024;
 
 /** A service call that has ended. */
@@ -77,9 +77,9 @@ export type EndedServiceCall =
   | { ok: false; refusal: Refusal }
   | {
       ok: true;
-      /** `null` where it is not known. */
+      /** `null` if it is not known. */
       costNanoUsd: NanoUsd | null;
-      /** Where it was wanted. */
+      /** Set if the answer was wanted. */
       answer: Accepted<EndCallData> | null;
       left: Left;
     };
@@ -87,7 +87,7 @@ export type EndedServiceCall =
 export async function endServiceCall(caller: Caller, callId: CallId, outcome: Outcome): Promise<EndedServiceCall> {
   const command: EndServiceCallCommand = { ...(await endServiceCallCommand(caller, outcome)), callId };
   const whole = sendCommand<EndServiceCallCommand>(command);
-  // Without a response that is too large to be sent: what the call used is recorded all the same.
+  // A response that is too large is left out; the usage of the call is recorded all the same.
   const text = canBeSent(whole) ? whole : sendCommand<EndServiceCallCommand>({ ...command, response: undefined });
   const address = customerByName(caller.env, {
     organizationId: caller.organization.organizationId,
@@ -105,7 +105,7 @@ export async function endServiceCall(caller: Caller, callId: CallId, outcome: Ou
 }
 
 /**
- * Whether a command can be sent, and the response in it be sent back: as a text within a text, whose quotes are escaped
+ * Whether a command can be sent, and the response in it sent back: as a text within a text, whose quotes are escaped
  * once more.
  */
 function canBeSent(text: string): boolean {
@@ -164,7 +164,7 @@ export async function endServiceCallCommand(
       vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
       isPremium,
       error,
-      // Of the customer and of the begin.
+      // The customer and the begin provide these fields.
       stripeCustomerId: undefined,
       pricingMode: undefined,
       promptCompression: undefined,
@@ -176,7 +176,7 @@ export async function endServiceCallCommand(
   };
 }
 
-/** The price for an estimate, whose output may be left to the customer's object. */
+/** The price for an estimate. The customer's object may count the output. */
 function priceOfEstimate(
   catalog: Catalog,
   own: OwnPrices,
@@ -197,17 +197,17 @@ export function usageOf(reported: VendorUsage): Usage {
   return takeUsage(reported).usage;
 }
 
-/** The vendor's report as usage to record, with what is unclear of it. */
+/** The vendor's report as usage to record, with its unclear figures. */
 export function reportedUsage(reported: VendorUsage | null): (Usage & Unclear) | null {
   return reported && { ...usageOf(reported), ...unclearIn(reported) };
 }
 
-/** What is unclear of usage; nothing if all of it is clear. */
+/** The unclear part of usage; empty if all of it is clear. */
 export function unclearIn({ unclear, totalTokens }: Unclear): Unclear {
   return { ...(unclear && unclear.length > 0 && { unclear }), ...(totalTokens !== undefined && { totalTokens }) };
 }
 
-/** The highest rate of the model that answers were seen at, if the time of this one decides anything. */
+/** The highest output rate that was observed for the model, if the time of this answer decides anything. */
 async function rateFor(
   env: Env,
   { worked, outputTokensMax }: Pick<Estimate, 'worked' | 'outputTokensMax'>,
@@ -217,15 +217,15 @@ async function rateFor(
   return decides && price.available ? highestOutputRate(env, price.card.modelKey, Date.now()) : undefined;
 }
 
-/** Whether the price is of a model that everybody knows by that name. */
+/** Whether the price is for a model that the catalog knows under that name. */
 function isOfCatalog(catalog: Catalog, modelUsed: string | undefined, price: ResolvedPrice): boolean {
   const match = modelUsed === undefined ? null : matchModel(catalog, modelUsed, Date.now());
   return match !== null && price.available && price.card.modelKey === modelKeyOf(match.model);
 }
 
 /**
- * A call whose vendor reported no usage was not free, nor was one with an unclear figure that has no bound: its cost is not
- * known.
+ * A call whose vendor reported no usage was not free, and neither was a call with an unclear figure without a bound:
+ * its cost is unknown.
  */
 function usageUnknown(price: ResolvedPrice, usage: Outcome['usage']): ResolvedPrice {
   return price.available

@@ -1,6 +1,6 @@
 /**
- * The output of a call that the service makes: how many tokens an answer may have, how many searches it may take, and what
- * is recorded if the vendor reports no usage.
+ * The output of a call that the service makes: the most tokens of an answer, the most searches, and the recorded usage
+ * if the vendor reports none.
  */
 import type { CallBound } from '../../domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../domain/hold.ts';
@@ -15,13 +15,13 @@ import type { StreamSoFar } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 import { usageOf } from './end.ts';
 
-/** A request to a model, by what it may use and by who pays. */
+/** A request to a model: the most that it may use, and who pays. */
 export interface Bounded {
   tier: Tier;
   bound: CallBound;
 }
 
-/** The tokens that an answer may have; `null` where neither plan nor balance bound it. */
+/** The tokens that an answer may have; `null` if neither plan nor balance bounds them. */
 export function tokensPerAnswer({ tier, bound }: Bounded, { outputTokens }: Admission): number | null {
   const held = outputTokens[tier];
   if (held === undefined) return null;
@@ -29,19 +29,19 @@ export function tokensPerAnswer({ tier, bound }: Bounded, { outputTokens }: Admi
   return Math.min(perAnswer, bound.outputTokens ?? perAnswer);
 }
 
-/** The searches that the vendor is to be held to; `null` if nothing limits them, or no field of the request could. */
+/** The searches that the vendor is limited to; `null` if nothing limits them, or no field of the request could. */
 export function searchesOf({ bound }: Pick<Bounded, 'bound'>, { searches }: Admission): number | null {
   return bound.searchesAtLeast === undefined ? null : (searches ?? null);
 }
 
-/** The tokens that an answer may have, where that is less than request and model allow. */
+/** The tokens that an answer may have, if that is less than request and model allow. */
 export function loweredBound(bounded: Bounded, admission: Admission): number | null {
   const perAnswer = tokensPerAnswer(bounded, admission);
   const asked = bounded.bound.outputTokens ?? Number.POSITIVE_INFINITY;
   return perAnswer !== null && perAnswer < asked ? perAnswer : null;
 }
 
-/** What a request can use at most, which counts for figures of its vendor that make no sense. */
+/** The most that a request can use; it counts for figures of its vendor that make no sense. */
 export function usageAtMost({ tier, bound }: Bounded, admission: Admission): UsageBound | undefined {
   const { outputTokens } = admission;
   const { ifLost, uses } = bound;
@@ -57,25 +57,27 @@ export function usageAtMost({ tier, bound }: Bounded, admission: Admission): Usa
   };
 }
 
-/** When a vendor was asked; and when it was done or was left, if that was not just now. */
+/** The time at which a vendor was asked; and the time at which it finished or was left, if that was not just now. */
 export interface Asked {
   atMs: number;
   leftAtMs?: number | undefined;
 }
 
-/** How long the vendor worked at the request, at most. */
+/** The most time that the vendor worked at the request. */
 function workedAt({ bound }: Pick<Bounded, 'bound'>, { atMs, leftAtMs = Date.now() }: Asked): Worked {
   return { ms: Math.max(0, leftAtMs - atMs), answers: bound.answers };
 }
 
-/** What an answer may tell of how fast its model writes: only one of a vendor that is known, because others are a tenant's own. */
+/**
+ * A measurement of how fast the model writes: only at a known vendor, because the organization runs or chooses others.
+ */
 export function measuredAt(address: string, bounded: Pick<Bounded, 'bound'>, asked: Asked): Worked | undefined {
   return kindAt(address) === null ? undefined : workedAt(bounded, asked);
 }
 
 type Counted = Omit<Estimate, 'price' | 'outputRate'>;
 
-/** What is recorded of an answer that did not come: the prompt at its bound, and output that nobody has seen. */
+/** The recorded usage of an answer that did not arrive: the prompt at its bound, and output that nobody has seen. */
 export function unseenOutput(bounded: Bounded, admission: Admission, asked: Asked): Counted {
   return {
     usage: mostOfPrompt(bounded.bound),
@@ -86,7 +88,7 @@ export function unseenOutput(bounded: Bounded, admission: Admission, asked: Aske
   };
 }
 
-/** What is recorded of an answer that came whole, in a form in which its output cannot be counted: the bound. */
+/** The recorded usage of a whole answer in a form whose output cannot be counted: the bound. */
 export function uncountedOutput(bounded: Bounded, admission: Admission): Counted {
   return {
     usage: likelyPrompt(bounded.bound),
@@ -102,7 +104,7 @@ function outputTokensMax({ tier, bound }: Bounded, { outputTokens }: Admission):
   return Math.min(outputTokens[tier] ?? most, bound.ifLost?.outputTokens ?? most);
 }
 
-/** What a request makes its vendor bill besides the output, as we count it. */
+/** The uses besides the output that a request makes its vendor bill, by Callmeter's own count. */
 function likelyPrompt({ ifLost }: CallBound): Usage {
   return { ...NO_USAGE, inputTokens: ifLost?.inputTokens ?? 0, ...ifLost?.uses };
 }
@@ -112,8 +114,8 @@ function mostOfPrompt({ ifLost }: CallBound): Usage {
 }
 
 /**
- * What is recorded of an answer that came, or broke off, without usage. A whole answer used the text that came, and never
- * more than the call was allowed. One that broke off may have gone on unseen.
+ * The recorded usage of an answer that arrived, or broke off, without usage. A whole answer used the text that arrived,
+ * and never more than the call was allowed. A broken answer may have gone on unseen.
  */
 export function seenOutput(
   bounded: Bounded,
@@ -126,7 +128,7 @@ export function seenOutput(
   const counted = bound.outputTokens === 0 ? 0 : Math.min(outputTokens, admission.outputTokens[tier] ?? outputTokens);
   const prompt = isWhole ? likelyPrompt(bound) : mostOfPrompt(bound);
   const reported = partial && partialUsage(partial, usageAtMost(bounded, admission));
-  // A vendor that told its output alone has not told that the prompt was free.
+  // A vendor that reported only its output has not reported a free prompt.
   const usage = reported ? { ...reported, inputTokens: reported.inputTokens || prompt.inputTokens } : prompt;
   return {
     usage: { ...usage, responseTokens: Math.max(usage.responseTokens, counted) },
@@ -136,7 +138,7 @@ export function seenOutput(
   };
 }
 
-/** What was reported of an answer that has not ended: our count of the output goes before one that is unclear. */
+/** The reported usage of an unfinished answer: our own count of the output replaces an unclear one. */
 function partialUsage(partial: VendorUsage, atMost: UsageBound | undefined): Usage {
   const reported = usageOf(partial);
   const unclear = partial.unclear?.filter((figure) => figure !== 'responseTokens');

@@ -1,5 +1,5 @@
 /**
- * The model that a vendor's request names: in its path, as Google has it, or else in its body. The path is plain
+ * The model that a vendor's request names: in its path for Google, otherwise in its body. The path is plain
  * (`../../domain/open-paths.ts`), so that the vendor finds the same name in it.
  */
 import { text } from '../../contract/fields.ts';
@@ -10,7 +10,7 @@ type VendorRequest = NonNullable<CallRequest['vendor']>;
 
 /** A model's name as a call records it. */
 const modelName = text(300);
-/** Endpoints of Google, which take no model from the body. */
+/** Google's endpoints, which take no model from the body. */
 const OF_GOOGLE: readonly (string | undefined)[] = ['generateContent', 'embedContent'];
 
 /** `url` is the whole address, or its path. */
@@ -21,7 +21,7 @@ export function requestedModel({ url, body }: Pick<VendorRequest, 'url' | 'body'
   return OF_GOOGLE.includes(endpointAt(path)?.name) ? undefined : modelName.safeParse(body?.model).data;
 }
 
-/** What has a second verb names no model for certain. */
+/** A path with a second verb names no certain model. */
 function nameInPath(name: string): string | undefined {
   return name.includes(':') ? undefined : modelName.safeParse(name).data;
 }

@@ -1,5 +1,5 @@
 /**
- * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request, but for a free count of
+ * Use case: begin, the vendor's request, and end in one. A denied begin makes no vendor request except a free count of
  * the prompt, and a retry never reaches the vendor twice.
  */
 
@@ -58,7 +58,7 @@ import { followedPrompt, kindOfRequest, promptToCount, vendorBody, vendorNeeds }
 type VendorRequest = NonNullable<CallRequest['vendor']>;
 type VendorPart = NonNullable<CallData['vendor']>;
 
-/** What is stored of a finished call beside its end, for retries. */
+/** The data that is stored with the end of a finished call, for retries. */
 interface StoredResponse {
   vendor?: Complete<VendorPart>;
   endUsage: EndUsage;
@@ -86,7 +86,7 @@ export async function makeCall(
     const details = [{ path: 'vendor.url', message: wrong }];
     return refuse('BAD_REQUEST', `vendor.url: ${wrong}`, { members: { details } });
   }
-  // What is judged is what is sent.
+  // The request that is judged is the one that is sent.
   const request = address?.ok ? withAddress(asked, address.url) : asked;
   const { vendor } = request;
   if (vendor && isAnswerMemoryFull()) return refuse('SERVICE_UNAVAILABLE', ANSWERS_HELD, { retryAfterSeconds: 1 });
@@ -126,7 +126,7 @@ export async function makeCall(
     return { ...present(data, end, response as StoredResponse, endedAtMs), replayed: true };
   }
   if (replayed) return unfinished(begun.status);
-  // Continues for a while where the client disconnects: the vendor is asked once, and its usage is recorded.
+  // Continues for a while if the client disconnects: the vendor is asked once, and its usage is recorded.
   const presence = new Presence(clientSignal());
   const { suggestedModelTier } = data.entitlementHints;
   const paidBy = tier ?? (suggestedModelTier === 'none' ? DEFAULT_TIER : suggestedModelTier);
@@ -145,7 +145,7 @@ export async function makeCall(
   return work;
 }
 
-/** Why the path of an address could be another one to the vendor; `null` if it cannot. */
+/** Why the vendor could read the path of an address differently; `null` if it cannot. */
 function pathReason({ pathname }: URL): string | null {
   if (pathname === '/' || isPlainPath(pathname)) return null;
   return 'its path must be plain: without empty segments, backslashes, parameters, and encoded slashes, dots and percent signs';
@@ -176,18 +176,18 @@ async function carryOut(call: AdmittedCall): Promise<AnswerTo<'makeCall'>> {
   const { outcome, response } = vendor ? await askVendor(call, vendor) : reported(request);
   const toEnd = { ...outcome, customerId, wantsAnswer: true, ...(keyed && { response }) };
   const ended = await endWithRetries(caller, begin.data.callId, toEnd);
-  // The vendor's answer does not wait for an object that is away; a retry under the call's key gets the whole answer.
+  // The vendor's answer does not wait for an unavailable object; a retry under the call's key gets the whole answer.
   if (!ended) return present(begin.data, undefined, response, Date.now(), NOT_ENDED_YET);
   if (!ended.ok) return ended;
   if (!ended.answer) throw new Error('the answer of the end was asked for');
-  // The time at which the end was recorded, as a retry gets it.
+  // The time at which the end was recorded; a retry gets the same.
   const endedAtMs = Date.parse(ended.answer.result.timestamp);
   return present(begin.data, ended.answer.data, response, endedAtMs, begin.result.message);
 }
 
 type Done = { outcome: Omit<Outcome, 'customerId' | 'response' | 'wantsAnswer'>; response: StoredResponse };
 
-/** A call without a vendor, as the caller reports it. */
+/** A call without a vendor, as its caller reports it. */
 function reported({ usage = {}, end }: CallRequest): Done {
   const { isPremium, ...fields } = usage;
   const { usage: figures, rest: described } = takeUsage(fields);
@@ -283,7 +283,7 @@ async function askVendor(
   };
 }
 
-/** Conditions and uses that the caller knows, for what no answer tells. What the answer tells wins. */
+/** Conditions and uses that the caller knows, for facts that no answer states. A fact that the answer states wins. */
 function withHints(told: VendorUsage | null, hints: Usage): ReturnType<typeof reportedUsage> {
   if (told === null) return null;
   const { serviceTier, region, speed, toolUses, images, characters, audioSeconds } = hints;
@@ -296,7 +296,7 @@ function withHints(told: VendorUsage | null, hints: Usage): ReturnType<typeof re
   };
 }
 
-/** Whether the caller tells a use that the answer tells in a form that makes no sense. */
+/** Whether the caller states a use whose figure in the answer makes no sense. */
 function isHinted(figure: UnclearFigure, { audioSeconds, toolUses }: Usage): boolean {
   return (
     (figure === 'audioSeconds' && audioSeconds > 0) || (figure === 'fileSearch' && toolUses?.fileSearch !== undefined)
@@ -308,19 +308,19 @@ interface Read {
   status: number;
   /** The usage that the vendor reported. */
   reported: VendorUsage | null;
-  /** What is known of an answer without usage, where one came. */
+  /** The known facts of an answer without usage, if one arrived. */
   soFar?: StreamSoFar;
   /** Web searches that are known although the usage is not. */
   searches?: number;
-  /** The vendor did not do the work: where it reports no usage, there was none. */
+  /** The vendor did not do the work: if it reports no usage, it had none. */
   refused: boolean;
   body: unknown;
   error?: { code: string; message: string };
-  /** The vendor's own error; else our code, if the caller has to tell it from other errors. */
+  /** The vendor's own error; otherwise our code, if the caller has to distinguish it from other errors. */
   details?: Record<string, unknown>;
 }
 
-/** Reads the vendor's answer, or what came instead of one. */
+/** Reads the vendor's answer, or the error in its place. */
 function readAnswer(result: VendorResult, vendor: VendorRequest, kind: VendorKind): Read {
   switch (result.kind) {
     case 'timeout':
@@ -344,12 +344,12 @@ function readAnswer(result: VendorResult, vendor: VendorRequest, kind: VendorKin
   }
 }
 
-/** What it used is charged, and the caller does not get it. */
+/** Its usage is charged, and the caller does not get it. */
 function readTooLarge({ ok, status, headers, reading, message }: VendorResult & { kind: 'too_large' }): Read {
   return {
     ...NO_ANSWER,
     status,
-    // What was reported of an answer that broke off is not all of it.
+    // The report of a broken answer does not cover all of its usage.
     reported: withServedTier(reading.truncated ? null : reading.usage(), headers),
     searches: reading.searches(),
     refused: !ok,
@@ -369,7 +369,7 @@ function readBody(
 ): Read {
   const model = requestedModel(vendor) ?? '';
   const stream = typeof body === 'string' ? readStream(body, kind, model) : null;
-  // Text was asked for, and may still be JSON: a refusal, or an answer longer than any event of a stream.
+  // The caller asked for text, which may still be JSON: a refusal, or an answer longer than any event of a stream.
   const document = typeof body === 'string' ? readJson(body) : body;
   const read = {
     status,
@@ -391,14 +391,14 @@ function readBody(
   const shown = stream && !stream.empty ? stream.hasOutput : hasWritten(document);
   if (failure && !shown)
     return { ...read, ok: false, refused: true, error: clean(failure), details: detailsOf(document) };
-  // What a stream reported before it broke off is no usage of a whole answer.
+  // Usage that a stream reported before it broke off does not cover the whole answer.
   if (stream?.failed) return { ...read, ok: false, reported: null, error: clean(stream.failed) };
   if (failure) return { ...read, ok: false, error: clean(failure), details: detailsOf(document) };
   const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
   return error ? { ...read, ok: false, reported: null, error } : { ...read, ok: true };
 }
 
-/** A stream or document that broke off is a failed call. Text of another kind is not checked. */
+/** A stream or document that broke off is a failed call. Other text is not checked. */
 function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | null {
   if (stream.truncated || (stream.empty && /event-stream/i.test(contentType))) {
     return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
@@ -443,7 +443,7 @@ function present(
   return accept<CallData, typeof code>(code, data, atMs, message);
 }
 
-/** The vendor reported no usage: the end says what was recorded instead. */
+/** The vendor reported no usage: the end says which estimate was recorded. */
 function estimatedUsage(endUsage: EndUsage, { usage, usageSource }: EndCallData): EndUsage {
   const { inputTokens, responseTokens } = usage;
   return { ...endUsage, inputTokens, responseTokens, tokens: responseTokens, usageSource };
@@ -458,7 +458,7 @@ function presentUsage(usage: Usage, modelUsed = ''): EndUsage {
   };
 }
 
-/** A retry of a call that has no stored end: it is under way, or nobody ended it. */
+/** A retry of a call without a stored end: it is in progress, or nobody ended it. */
 function unfinished(status: string | null) {
   if (status === 'IN_PROGRESS') {
     return refuse('CALL_IN_FLIGHT', 'the first request of this call is still running', {
@@ -472,8 +472,9 @@ function unfinished(status: string | null) {
 }
 
 /**
- * What makes two requests the same call, in one spelling. The vendor's headers contain its key: not even a hash of them
- * is stored, and a new key is the same call. The operation is included, because begins share their keys with calls.
+ * The facts that make two requests the same call, in one spelling. The vendor's headers contain its key: not even their
+ * hash is stored, and a request with a new key is the same call. The operation is included, because begins share their
+ * keys with calls.
  */
 function describe(request: CallRequest): object {
   const { batch: _batch, customerName, customerFriendlyName = customerName, vendor, ...described } = request;

@@ -1,11 +1,11 @@
 /**
- * What the begin of a unified call requests beyond what its caller requested: the tier of the model that is named, the
- * capabilities that the vendor's request uses beside text, and, where the model has no price, that credit does not pay.
+ * The needs that the begin of a unified call adds to its caller's request: the tier of the named model, the
+ * capabilities besides text that the vendor's request uses, and, if the model has no price, that credit does not pay.
  *
- * What of the request the vendor is not sent, because its model refuses it, is told by `vendorBody`.
+ * `vendorBody` names the parts of the request that are not sent because the model refuses them.
  *
  * Before the vendor is asked, the model is the one of the vendor's request, or the one that the caller reports. A call
- * that names none has no price either.
+ * that names none has no price.
  */
 
 import { limitsOf, type ModelLimits } from '../../catalog/limits.ts';
@@ -37,7 +37,7 @@ type VendorRequest = NonNullable<CallRequest['vendor']>;
 
 export interface VendorNeeds extends BoundedRequest {
   requested: NonNullable<CallRequest['requested']>;
-  /** The tier that will pay; `undefined` where that is not known. */
+  /** The tier that will pay; `undefined` if it is not known. */
   tier: Tier | undefined;
   needs: Capability[];
 }
@@ -66,7 +66,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
             {
               provider: vendor.provider,
               kind: kindOfRequest(organization, vendor),
-              // A region that the caller tells counts, whatever the address says.
+              // A region that the caller states counts, whatever the address says.
               address: usage?.region === undefined ? vendor.url : undefined,
               model,
               path: vendor.url,
@@ -110,7 +110,7 @@ function placeInVendor(param: string): string {
   return param === 'headers' ? 'vendor.headers' : `vendor.body.${param}`;
 }
 
-/** A call that ran already costs what is reported of it. */
+/** A call that already ran costs the usage that is reported of it. */
 function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced: boolean): CallBound {
   const { usage } = takeUsage(request.usage ?? {});
   const priced = price.available ? costOf(price.card, usage, pricingModeOf(request) ?? 'standard') : null;
@@ -131,8 +131,8 @@ function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced
 }
 
 /**
- * The kind of the vendor that a request goes to: by its host, or else that of the registered vendor at its origin. Of
- * several there it is the one that the request names, or else one whose address the request's begins with.
+ * The kind of the vendor that a request goes to: by its host, or else by the registered vendor at its origin. If
+ * several are registered there, the request's name decides, or else the vendor whose address the request's begins with.
  */
 export function kindOfRequest(organization: OrganizationConfig, { url, provider }: VendorRequest): VendorKind {
   const known = kindAt(url);
@@ -145,13 +145,13 @@ export function kindOfRequest(organization: OrganizationConfig, { url, provider 
   return registered?.[1].kind ?? 'compatible';
 }
 
-/** The vendors that the organization has at the origin of an address. */
+/** The organization's vendors at the origin of an address. */
 function registeredAt({ vendors }: OrganizationConfig, url: string) {
   const origin = URL.parse(url)?.origin;
   return [...vendors].filter(([, { baseUrl }]) => URL.parse(baseUrl)?.origin === origin);
 }
 
-/** The prompt of a request to a vendor that the organization has; `null` if nothing can be known of its tokens. */
+/** The prompt of a request to one of the organization's vendors; `null` if nothing can be known of its tokens. */
 export async function followedPrompt(
   { env, organization }: Caller,
   { customerId, vendor }: Pick<CallRequest, 'customerId' | 'vendor'>,
@@ -161,7 +161,7 @@ export async function followedPrompt(
   const { organizationId } = organization;
   const { provider, url, body, headers = {} } = vendor;
   const { origin, pathname, searchParams } = new URL(url);
-  // A key is no part of it.
+  // A key is not part of it.
   const query = [...searchParams].filter(([name]) => name !== 'key');
   const terms = [provider ?? null, origin, pathname, query, requestedModel(vendor) ?? null, versionHeaders(headers)];
   const attempt = { bound, following, kind: kindOfRequest(organization, vendor), terms };
@@ -170,8 +170,8 @@ export async function followedPrompt(
 }
 
 /**
- * The vendor's request as the caller wrote it, but without an effort that the model would refuse, and with its answers
- * bounded to so many tokens and its searches to so many. If credit pays, it incurs nothing that was not counted.
+ * The vendor's request as the caller wrote it, without an effort that the model would refuse, and with at most so many
+ * answer tokens and searches. If credit pays, the request can incur only uses that were counted.
  */
 export async function vendorBody(
   { env, organization, defer }: Caller,
@@ -191,14 +191,14 @@ export async function vendorBody(
     : { body: bounded, changed: [] };
 }
 
-/** What the vendor would be sent, for its own count of the prompt; `null` without a body. */
+/** The request that the vendor would get, for its own count of the prompt; `null` without a body. */
 export async function promptToCount(caller: Caller, vendor: VendorRequest): Promise<PromptToCount | null> {
   const { body } = await vendorBody(caller, vendor, { perAnswer: null, searches: null, onCredit: false });
   const { url, headers = {} } = vendor;
   return body === undefined ? null : { kind: kindOfRequest(caller.organization, vendor), url, headers, body };
 }
 
-/** With the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */
+/** Adds the tier that will pay. A caller who requested nothing requested the standard tier, whatever is added here. */
 function withImpliedTier(requested: VendorNeeds['requested'], tier: Tier | undefined): VendorNeeds['requested'] {
   return tier ? { ...requested, [tier]: true } : withDefaultTier(requested);
 }

@@ -1,14 +1,14 @@
 /**
- * The message of a chat completion that says what the blocks of an answer of Anthropic say.
+ * The message of a chat completion with the content of the blocks of Anthropic's answer.
  *
- * `reasoning_content` is for people. `thinking_blocks` go back with the message, as in other gateways. Where an answer
- * cannot be put together again from these, the text and the tool calls, `content_blocks` has it as it came: an answer
- * that searched the web, or that was thinking between its parts.
+ * `reasoning_content` is for people. `thinking_blocks` go back with the message, as in other gateways. If an answer
+ * cannot be rebuilt from these, the text and the tool calls, `content_blocks` has its blocks unchanged: an answer that
+ * searched the web, or that was thinking between its parts.
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
 import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
 
-/** Anthropic takes it back unchanged, and with its signature. */
+/** Anthropic takes it back only unchanged and with its signature. */
 type ThinkingBlock =
   | { type: 'thinking'; thinking: string; signature: string }
   | { type: 'redacted_thinking'; data: string };
@@ -22,7 +22,7 @@ export interface TranslatedMessage extends ChatCompletionMessage {
 type Calls = NonNullable<ChatCompletionMessage['tool_calls']>;
 type UrlCitation = ChatCompletionMessage.Annotation;
 
-/** `ending` has the members that say why the answer stopped. */
+/** `ending` has the members that explain why the answer stopped. */
 export function messageOf(blocks: readonly Fields[], ending: Fields): TranslatedMessage {
   let content = '';
   let characters = 0;
@@ -63,7 +63,10 @@ function isFull({ type, text }: Fields): boolean {
 
 const ORDER: readonly unknown[] = ['thinking', 'redacted_thinking', 'text', 'tool_use'];
 
-/** Thinking, then at most one text, which cites nothing, then tool calls: what a request puts together again. */
+/**
+ * Whether the blocks are thinking, then at most one text without citations, then tool calls: a request can rebuild
+ * these.
+ */
 function isPlain(blocks: readonly Fields[]): boolean {
   const full = blocks.filter(isFull);
   const places = full.map(({ type }) => ORDER.indexOf(type)).map((place) => (place === 1 ? 0 : place));
@@ -72,7 +75,7 @@ function isPlain(blocks: readonly Fields[]): boolean {
   return inOrder && texts.length <= 1 && texts.every(({ citations }) => listOf(citations).length === 0);
 }
 
-/** The words of a refusal; `null` where the answer is none. */
+/** The words of a refusal; `null` if the answer is not one. */
 function refusalOf({ stop_reason: reason, stop_details: details }: Fields): string | null {
   if (reason !== 'refusal') return null;
   const { explanation, category } = fieldsOf(details);
@@ -87,7 +90,7 @@ function charactersOf(text: string): number {
   return text.length - low;
 }
 
-/** The pages of the web that a block of text cites; it lies between the two places of the content. */
+/** The web pages that a block of text cites; the block lies between the two positions of the content. */
 function urlCitations(citations: unknown, start: number, end: number): UrlCitation[] {
   return listOf(citations)
     .map(fieldsOf)

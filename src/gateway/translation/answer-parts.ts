@@ -1,5 +1,5 @@
 /**
- * What a whole answer of Anthropic and a stream of one have besides their message, in OpenAI's form: the reason for the
+ * The parts of a whole Anthropic answer, or of its stream, besides the message, in OpenAI's form: the reason for the
  * end, the service tier, the usage.
  */
 import type { ChatCompletion } from 'openai/resources/chat/completions';
@@ -23,7 +23,7 @@ export function finishReasonOf(reason: unknown): FinishReason {
   return FINISH_REASONS.get(reason) ?? 'stop';
 }
 
-/** OpenAI's usage, with the members that other vendors in its form have for what OpenAI does not count. */
+/** OpenAI's usage, with the members that other vendors use in its form for figures that OpenAI does not count. */
 export interface TranslatedUsage extends CompletionUsage {
   prompt_tokens_details: CompletionUsage.PromptTokensDetails & {
     cache_write_tokens_details?: { ttl_1h_tokens: number };
@@ -31,7 +31,7 @@ export interface TranslatedUsage extends CompletionUsage {
   server_tool_use: { web_search_requests: number };
 }
 
-/** `undefined` where the answer reports no usage, or figures that make no sense. */
+/** `undefined` if the answer reports no usage, or figures that make no sense. */
 export function usageOf(usage: VendorUsage | null): TranslatedUsage | undefined {
   if (usage === null || usage.unclear) return undefined;
   const { inputTokens, responseTokens, cacheWrite1hInputTokens: hour, searches } = usage;
@@ -45,14 +45,14 @@ export function usageOf(usage: VendorUsage | null): TranslatedUsage | undefined 
       ...(hour !== undefined && { cache_write_tokens_details: { ttl_1h_tokens: hour } }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
-    // Also where there was none: an answer may cite what an earlier one found.
+    // Also present if the call made no search: an answer may cite a result of an earlier one.
     server_tool_use: { web_search_requests: searches ?? 0 },
   };
 }
 
 export type AnsweredTier = NonNullable<ChatCompletion['service_tier']>;
 
-/** The tier that answered; a word that OpenAI does not have, such as `batch`, passes as it is. */
+/** The tier that answered; a word that OpenAI lacks, such as `batch`, passes unchanged. */
 export function serviceTierOf(usage: unknown): { service_tier?: AnsweredTier } {
   const { service_tier: tier } = fieldsOf(usage);
   if (typeof tier !== 'string') return {};

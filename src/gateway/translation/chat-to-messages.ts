@@ -1,7 +1,6 @@
 /**
- * A request for a chat completion as a request to Anthropic's messages API, or the member for which that has no
- * equivalent. Nothing of a request is lost: a member is translated, means nothing at Anthropic, or is refused by its
- * name. README.md has the table.
+ * A request for a chat completion as a request to Anthropic's messages API, or the member without an equivalent there.
+ * No member is lost: it is translated, means nothing at Anthropic, or is refused by its name. README.md has the table.
  */
 import type {
   MessageCreateParamsNonStreaming,
@@ -18,11 +17,11 @@ import { toolMembers } from './messages-tools.ts';
 import { memberOf, Refusals, type Untranslatable } from './refusals.ts';
 
 export interface MessageTerms {
-  /** As Anthropic calls it. */
+  /** Anthropic's name of the model. */
   model: string;
   /** The most that the model writes: Anthropic requires a bound, and a request may name none. */
   outputTokensMax: number;
-  /** What the gateway decided; `undefined` leaves it to the model. */
+  /** The gateway's decision; `undefined` leaves it to the model. */
   effort: Effort | undefined;
 }
 
@@ -56,15 +55,15 @@ const TRANSLATED = [
   'service_tier',
   'stream',
   'stream_options',
-  // Anthropic's own.
+  // Anthropic's own members.
   'thinking',
   'cache_control',
   'top_k',
-  // Where OpenAI looks for a cached prompt; Anthropic finds its own by the prompt alone.
+  // OpenAI uses this to find a cached prompt; Anthropic finds its own by the prompt alone.
   'prompt_cache_key',
 ];
 
-/** Members without an equivalent: the value that asks for nothing, and why any other is refused. */
+/** Members without an equivalent: the value that asks for nothing, and the reason why any other is refused. */
 const REFUSED: Readonly<Record<string, readonly [isNothing: (value: unknown) => boolean, why: string]>> = {
   n: [(value) => value === 1, 'must be 1: Anthropic makes one answer'],
   logprobs: [(value) => value === false, 'is not offered: Anthropic tells no probabilities'],
@@ -98,7 +97,7 @@ const SERVICE_TIERS: ReadonlyMap<unknown, 'auto' | 'standard_only'> = new Map([
   ['standard_only', 'standard_only'],
 ]);
 
-/** `request` has none of the gateway's own fields any more. */
+/** `request` no longer has the gateway's own fields. */
 export function chatToMessages(
   request: Fields,
   terms: MessageTerms,
@@ -135,7 +134,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-/** The lower of the two names of the bound. */
+/** The lower value of the bound's two names. */
 function outputBound(request: Fields, terms: MessageTerms, refusals: Refusals): number {
   const bounds = ['max_completion_tokens', 'max_tokens'].flatMap((name) => {
     const bound = request[name];
@@ -163,7 +162,7 @@ function sampling(request: Fields, refusals: Refusals): Sampling {
   return Object.fromEntries(given.map((name) => [name, request[name]]));
 }
 
-/** `thinking` passes as it is, but never against an effort of `none`, which may be the ceiling of a plan. */
+/** `thinking` passes unchanged, but never against an effort of `none`, which may be a plan's ceiling. */
 function thinkingMember(
   thinking: unknown,
   effort: Effort | undefined,
@@ -191,7 +190,7 @@ function outputConfig(
   return isEmpty(config) ? {} : { output_config: config };
 }
 
-/** The name of a schema is a label. Its description tells the model something, so it moves into the schema. */
+/** The name of a schema is a label. Its description informs the model, so it moves into the schema. */
 function outputFormat(format: unknown, refusals: Refusals): Pick<OutputConfig, 'format'> {
   const { type, json_schema: named, ...rest } = refusals.object(format, 'response_format');
   if (format == null || (type === 'text' && isEmpty(rest))) return {};
@@ -209,7 +208,7 @@ function outputFormat(format: unknown, refusals: Refusals): Pick<OutputConfig, '
   return { format: { type, schema: { ...told, ...fieldsOf(schema) } } };
 }
 
-/** The end user, by any of the names that the two vendors have for it. */
+/** The end user, by any of the two vendors' names for it. */
 function metadataMember(request: Fields, refusals: Refusals): { metadata?: Metadata } {
   const { user_id: own, ...labels } = refusals.object(request.metadata, 'metadata');
   for (const name of Object.keys(labels))
@@ -230,7 +229,7 @@ function serviceTier(tier: unknown, refusals: Refusals): { service_tier?: 'auto'
   return {};
 }
 
-/** What a stream says at its end is up to whoever translates it back. */
+/** The translation back decides what a stream reports at its end. */
 function checkStream({ stream, stream_options: options }: Fields, refusals: Refusals): void {
   if (stream != null && typeof stream !== 'boolean') refusals.add('stream', 'must be true or false');
   const { include_obfuscation: obfuscation, ...rest } = refusals.object(options, 'stream_options');

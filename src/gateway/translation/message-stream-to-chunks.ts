@@ -1,8 +1,8 @@
 /**
  * The events of a stream of Anthropic's messages API as the chunks of a chat completion.
  *
- * Text, reasoning and arguments of tool calls pass as they come. Whatever else the message has comes whole, in one chunk
- * before the end: SDKs that join chunks replace such members or append to them, and one chunk is right for both.
+ * Text, reasoning and arguments of tool calls pass as they come. Everything else in the message comes whole, in one
+ * chunk before the end: SDKs that join chunks replace such members or append to them, and one chunk is right for both.
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { parseAnswer } from '../../platform/json.ts';
@@ -12,7 +12,7 @@ import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figur
 import { messageOf, type TranslatedMessage } from './answer-message.ts';
 import { type AnsweredTier, finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
 
-/** The most of an answer that is kept, in characters of JSON: some times more than a model writes and finds. */
+/** The most of an answer that is kept, in characters of JSON: several times more than a model writes and finds. */
 export const KEPT_LENGTH_MAX = 8 * 1024 * 1024;
 
 export const DONE = '[DONE]';
@@ -28,7 +28,7 @@ export interface TranslatedChunk extends ChatCompletionChunk {
   usage?: TranslatedUsage | null;
 }
 
-/** An error in the middle of the stream, as SDKs of OpenAI expect it. */
+/** An error in the middle of the stream, in the form that OpenAI's SDKs expect. */
 interface ErrorChunk {
   error: { message: string; type: string; code: string; param: null };
 }
@@ -38,22 +38,22 @@ export type StreamPart = TranslatedChunk | ErrorChunk | typeof DONE;
 export interface ChunkTerms {
   /** In seconds. */
   created: number;
-  /** Where the vendor names none. */
+  /** The id to use if the vendor names none. */
   id: string;
   model: string;
   /** The caller asked for the usage at the end. */
   includeUsage: boolean;
 }
 
-/** The block that is being written; Anthropic writes one after the other. */
+/** The block that is being written; Anthropic writes them one after the other. */
 interface OpenBlock {
-  /** As far as it has come. */
+  /** The block as far as it has arrived. */
   block: Fields & { citations: unknown[] };
   text: string;
   thinking: string;
   signature: string;
   json: string;
-  /** Its place among the tool calls. */
+  /** Its position among the tool calls. */
   call: number;
 }
 
@@ -74,7 +74,7 @@ export class MessageChunks {
     this.#common = { id: terms.id, model: terms.model };
   }
 
-  /** What the caller gets for the next event, which is parsed. After the end or an error there is nothing more. */
+  /** The chunks that the caller gets for the next parsed event. Nothing follows the end or an error. */
   read(event: Fields): StreamPart[] {
     if (this.#ended) return [];
     this.#usage.read(event);
@@ -93,7 +93,7 @@ export class MessageChunks {
         return this.#end();
       case 'error':
         return this.#fail(event);
-      // A ping, or an event that the vendor has added.
+      // A ping, or an event that the vendor has added since.
       default:
         return [];
     }
@@ -161,7 +161,7 @@ export class MessageChunks {
   #finish(delta: Fields): StreamPart[] {
     if (typeof delta.stop_reason !== 'string' || this.#finished) return [];
     this.#finished = true;
-    // What was cut would be refused when it is sent back.
+    // The vendor would refuse a cut block when it is sent back.
     const blocks = this.#keptLength <= KEPT_LENGTH_MAX ? this.#blocks : [];
     const { thinking_blocks, content_blocks, annotations, refusal } = messageOf(blocks, delta);
     const kept: Delta = {
@@ -187,7 +187,7 @@ export class MessageChunks {
     return [{ error: { message, type: code, code, param: null } }];
   }
 
-  /** The role stands in the first chunk. */
+  /** The first chunk has the role. */
   #withRole(parts: StreamPart[]): StreamPart[] {
     if (this.#begun) return parts;
     this.#begun = true;

@@ -9,7 +9,7 @@ import { finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './
 
 interface TranslatedChoice extends ChatCompletion.Choice {
   message: TranslatedMessage;
-  /** Anthropic's own word, which tells a pause from the bound of the output. */
+  /** Anthropic's own word, which distinguishes a pause from the bound of the output. */
   native_finish_reason: string | null;
 }
 
@@ -18,7 +18,7 @@ export interface TranslatedCompletion extends ChatCompletion {
   usage?: TranslatedUsage;
 }
 
-/** `null` where the body is no message, as of an error. `created` is in seconds. */
+/** `null` if the body is not a message, such as an error. `created` is in seconds. */
 export function messageToCompletion(body: unknown, created: number): TranslatedCompletion | null {
   if (!isFields(body) || !isMessage(body)) return null;
   const usage = usageOf(readMessage(body));

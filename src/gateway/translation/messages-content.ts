@@ -16,7 +16,7 @@ type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] satisfies ImageType[];
 
 const DATA_URL = /^data:([^;,]*);base64,/i;
-/** Anthropic always looks at the whole image, so only less than that cannot be asked for. */
+/** Anthropic always looks at the whole image, so a lower detail cannot be asked for. */
 const IMAGE_DETAILS: readonly unknown[] = [undefined, null, 'auto', 'high', 'original'];
 
 type PartReader = (part: Fields, at: string, refusals: Refusals) => ContentBlock | undefined;
@@ -93,7 +93,7 @@ export function contentBlocks(
   });
 }
 
-/** The blocks of a content that has texts alone. */
+/** The blocks of a content that may only have texts. */
 export function textBlocks(content: unknown, role: 'system' | 'assistant', at: string, refusals: Refusals) {
   return contentBlocks(content, role, at, refusals).filter((block) => block.type === 'text');
 }

@@ -1,6 +1,6 @@
 /**
- * The messages of a chat as a conversation of Anthropic: system messages before the first turn are its `system`, tools'
- * results are turns of the user, and neighbours of the same role are one turn.
+ * The messages of a chat as a conversation of Anthropic: system messages before the first turn become its `system`,
+ * results of tools become turns of the user, and neighbours of the same role become one turn.
  */
 import type {
   ContentBlockParam,
@@ -19,7 +19,7 @@ import type { Refusals } from './refusals.ts';
 interface Turn {
   role: 'user' | 'assistant' | 'system';
   content: ContentBlockParam[];
-  /** Of its last message, for refusals. */
+  /** The path of its last message, for refusals. */
   at: string;
 }
 
@@ -30,13 +30,13 @@ export interface ConversationParts {
 
 /**
  * Members of an earlier answer that repeat what other members say, or that only people read. `reasoning_content` is one
- * of them: Anthropic takes reasoning back with its signature alone, as `thinking_blocks` have it.
+ * of them: Anthropic takes reasoning back with its signature alone, as in `thinking_blocks`.
  */
 const REPEATED = ['annotations', 'parsed', 'reasoning_content'];
 
 /** The search that Anthropic runs itself. */
 const SEARCH_BLOCKS: readonly unknown[] = ['server_tool_use', 'web_search_tool_result'];
-/** What an answer consists of. */
+/** The kinds of blocks of an answer. */
 const ANSWER_BLOCKS: readonly unknown[] = ['text', 'thinking', 'redacted_thinking', 'tool_use', ...SEARCH_BLOCKS];
 
 /** `systemLater` is whether the model takes system messages within the conversation. */
@@ -60,9 +60,9 @@ function isText(block: ContentBlockParam): block is TextBlockParam {
 }
 
 /**
- * Within the conversation, Anthropic takes system messages after a turn of the user, or of the assistant where that ends
- * with a search, and before a turn of the assistant.
- * Source: platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
+ * Within the conversation, Anthropic takes system messages before a turn of the assistant and after a turn of the user,
+ * or after a turn of the assistant that ends with a search. Source:
+ * platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
  */
 function addTurn(turns: Turn[], turn: Turn, systemLater: boolean, refusals: Refusals): void {
   const before = turns.at(-1);
@@ -130,7 +130,7 @@ function readAnswer(message: Fields, at: string, refusals: Refusals): ContentBlo
   return [...readBlocks(message, at, refusals), ...refused];
 }
 
-/** The blocks of an answer as they came, which nobody has changed since. */
+/** The blocks of an unchanged answer, as they came. */
 function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
   const param = `${at}.content_blocks`;
   const blocks = refusals.list(message.content_blocks, param).map(fieldsOf);
@@ -145,7 +145,7 @@ function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlo
   return blocks as unknown as ContentBlockParam[];
 }
 
-/** What a message says, as a text that is equal for equal messages. */
+/** The content of a message as a text that is equal for equal messages. */
 function wordsOf({ content, thinking_blocks: thinking, tool_calls: calls }: Fields): string {
   const called = listOf(calls).map((call) => {
     const { name, arguments: given } = fieldsOf(fieldsOf(call).function);
@@ -201,7 +201,7 @@ function readResult(message: Fields, at: string, refusals: Refusals): ToolResult
   };
 }
 
-/** A mark on a message is one on its last block; thinking takes none. */
+/** A mark on a message becomes a mark on its last block; thinking takes no mark. */
 function marked(blocks: ContentBlockParam[], message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
   const mark = cacheMarkOf(message, at, refusals);
   const last = blocks.at(-1);

@@ -1,5 +1,5 @@
 /**
- * Tools, the choice between them, and web search, in Anthropic's words.
+ * Tools, the choice between them, and web search, in Anthropic's form.
  */
 import type { Tool, ToolChoice, WebSearchTool20250305 } from '@anthropic-ai/sdk/resources/messages';
 import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
@@ -21,7 +21,7 @@ export function toolMembers(body: Fields, refusals: Refusals): ToolMembers {
   ];
   const choice = choiceOf(body.tool_choice, refusals);
   if (tools.length === 0) {
-    // Nothing to choose from: Anthropic refuses a choice without tools.
+    // Anthropic refuses a choice without tools.
     if (choice !== undefined && choice.type !== 'auto' && choice.type !== 'none')
       refusals.add('tool_choice', 'needs `tools`');
     return {};
@@ -77,7 +77,7 @@ function choiceOf(choice: unknown, refusals: Refusals): ToolChoice | undefined {
   return undefined;
 }
 
-/** The version of the tool that every model that searches takes. */
+/** The version of the tool that every searching model takes. */
 function webSearch(options: unknown, refusals: Refusals): WebSearchTool20250305[] {
   if (options == null) return [];
   const {
@@ -88,7 +88,7 @@ function webSearch(options: unknown, refusals: Refusals): WebSearchTool20250305[
   refusals.unknown(rest, [], 'web_search_options');
   if (size != null && size !== 'medium')
     refusals.add('web_search_options.search_context_size', 'cannot be chosen: Anthropic has one size');
-  // As many as the hold of the call counts.
+  // As many uses as the hold of the call counts.
   const tool = { type: 'web_search_20250305', name: 'web_search', max_uses: USES_OF_SEARCH_MODEL } as const;
   if (location == null) return [tool];
   const at = 'web_search_options.user_location';

@@ -1,5 +1,6 @@
 /**
- * What of a request cannot be translated. Translation goes on after a refusal, because only the first one is told.
+ * The members of a request that cannot be translated. Translation goes on after a refusal, because only the first one
+ * is reported.
  */
 import { type Fields, isFields } from '../../vendors/usage/figures.ts';
 
@@ -7,7 +8,7 @@ export interface Untranslatable {
   ok: false;
   /** The member, such as `messages[2].content[0].image_url`. */
   param: string;
-  /** Why, as the end of a sentence that begins with the member. */
+  /** The reason, as the end of a sentence that begins with the member. */
   message: string;
 }
 
@@ -18,7 +19,7 @@ export class Refusals {
     this.first ??= { ok: false, param, message };
   }
 
-  /** Refuses every member but these: what nobody reads here would be lost. `null` is the same as absent. */
+  /** Refuses every member except these: an unread member would be lost. `null` counts as absent. */
   unknown(fields: Fields, known: readonly string[], at = ''): void {
     for (const [name, value] of Object.entries(fields)) {
       if (value == null || known.includes(name)) continue;
@@ -26,21 +27,21 @@ export class Refusals {
     }
   }
 
-  /** The text; empty, and refused, where it is none. */
+  /** The text. Refuses any other value, and returns an empty text for it. */
   text(value: unknown, param: string): string {
     if (typeof value === 'string') return value;
     this.add(param, 'must be a text');
     return '';
   }
 
-  /** The object, if there is one; refused where it is something else. */
+  /** The object, if present; refuses any other value. */
   object(value: unknown, param: string): Fields {
     if (isFields(value)) return value;
     if (value != null) this.add(param, 'must be an object');
     return {};
   }
 
-  /** The list, if there is one; refused where it is something else. */
+  /** The list, if present; refuses any other value. */
   list(value: unknown, param: string): unknown[] {
     if (Array.isArray(value)) return value;
     if (value != null) this.add(param, 'must be a list');

@@ -1,6 +1,6 @@
 /**
- * The rows of a day, in their order: those that D1 has, and those of the archive that D1 no longer has. Of a row that
- * both have, the newer one counts. Rows of customers who were erased since are left out.
+ * The rows of a day, in their order: those that D1 has, and those of the archive that D1 no longer has. If both have a
+ * row, the newer one counts. Rows of customers who were erased since are left out.
  */
 import type { Env } from '../../env.ts';
 import {
@@ -17,9 +17,7 @@ import { compareText, linesOf, rowOf } from './members.ts';
 
 type Rows = AsyncGenerator<HistoryRow[], void>;
 
-/**
- * Rows after a place, in groups of a bounded size. A change of the archived day while it is read makes it fail.
- */
+/** Rows after a position, in groups of a bounded size. Fails if the archived day changes while it is read. */
 export async function* dayRows(env: Env, day: HistoryDay, after: HistoryPlace | null = null): Rows {
   const erasures = await findErasuresOf(env, day.organizationId);
   const manifest = env.ARCHIVE ? await readManifest(env, day) : null;

@@ -1,8 +1,8 @@
 /**
  * Writes the object of one day: rows in, gzip members out, in parts that R2 takes. Memory holds one member and less
- * than two parts. A writing that is not finished in one run is stored and goes on in the next.
+ * than two parts. Unfinished work is stored and continues in the next run.
  *
- * The object can be seen only when it is whole: a small one is put in one piece, of a large one R2 joins the parts at
+ * The object is visible only when it is complete: a small one is put in one piece; R2 joins the parts of a large one at
  * the end.
  */
 import type { Env } from '../../env.ts';
@@ -23,12 +23,12 @@ import {
 } from './manifest.ts';
 import { compress, lineOf, MEMBER_LENGTH_MAX, MEMBER_ROWS_MAX } from './members.ts';
 
-/** All parts of an object but the last have this size; R2 asks for 5 MiB at least, and takes 10,000. */
+/** All parts of an object except the last have this size; R2 requires at least 5 MiB, and accepts 10,000 parts. */
 const PART_BYTES = 8 * 1024 * 1024;
-/** Customers of a day that are listed; where there are more, every erasure rewrites the day. */
+/** The most customers of a day that are listed; if it has more, every erasure rewrites the day. */
 const CUSTOMERS_MAX = 500_000;
 
-/** What is stored of an unfinished writing, before the customers and the bytes that fill no part yet. */
+/** The stored state of unfinished work, without the customers and the bytes that do not fill a part yet. */
 interface Progress {
   last: HistoryPlace | null;
   rows: number;
@@ -71,7 +71,7 @@ export class DayWriter {
     return this.#last;
   }
 
-  /** The writing that a run before stored; `null` where there is none. */
+  /** The work that an earlier run stored; `null` if there is none. */
   static async resume(env: Env, day: HistoryDay, generation: string): Promise<DayWriter | null> {
     const stored = await bucketOf(env).get(folderOf(day) + progressName(generation));
     if (!stored) return null;
@@ -110,7 +110,7 @@ export class DayWriter {
     }
   }
 
-  /** Stores what was written so far, so that the next run goes on. */
+  /** Stores the work so far, so that the next run can continue. */
   async store(): Promise<void> {
     await this.#endMember();
     const customers = Uint32Array.from(this.#customers);
@@ -128,7 +128,7 @@ export class DayWriter {
     await bucketOf(this.#env).put(this.#keyOf(progressName(this.#generation)), await parts.arrayBuffer());
   }
 
-  /** The object is there. Returns its manifest, which is not written yet; `null` where the day has no rows. */
+  /** Completes the object. Returns its manifest, which is not written yet; `null` if the day has no rows. */
   async finish(nowMs: number): Promise<Manifest | null> {
     await this.#endMember();
     if (this.#rows === 0) return null;
@@ -176,7 +176,7 @@ export class DayWriter {
         this.#keyOf(objectName(this.#generation)),
         METADATA,
       );
-      // So that the parts can be removed, also where this run breaks off.
+      // Stored so that the parts can be removed even if this run stops halfway.
       await bucketOf(this.#env).put(this.#keyOf(uploadName(this.#generation)), uploadId);
       this.#upload = { uploadId, parts: [] };
     }

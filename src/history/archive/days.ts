@@ -1,6 +1,6 @@
 /**
- * What D1 has for the archive: days of history that are to be written and their rows, erased customers of whom the
- * archive may still have rows, and the lease that a run of the archive works under.
+ * The archive's state in D1: days of history that have yet to be written and their rows, erased customers of whom the
+ * archive may still have rows, and the lease under which a run of the archive works.
  */
 
 import { and, asc, eq, gt, isNotNull, lt, ne, or, sql } from 'drizzle-orm';
@@ -11,11 +11,11 @@ import type { DatabaseName } from '../../platform/database-name.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { archiveErasures, historyDays } from '../schema/index.ts';
 
-/** In the order in which the archive has them. */
+/** In the archive's order. */
 export const HISTORY_KINDS = ['call', 'meter_event', 'credit_entry'] as const;
 type HistoryKind = (typeof HISTORY_KINDS)[number];
 
-/** A row of a day's history. Rows are ordered by kind, time and id, and no two have the same. */
+/** A row of a day's history. Rows are ordered by kind, time and id, which together are unique. */
 export interface HistoryRow {
   kind: HistoryKind;
   atMs: number;
@@ -23,11 +23,11 @@ export interface HistoryRow {
   id: string;
   customerId: CustomerId;
   revision: number;
-  /** JSON: a `Call`, a `MeterEvent`, or what a ledger entry has beside its time. */
+  /** JSON: a `Call`, a `MeterEvent`, or a ledger entry without its time. */
   record: string;
 }
 
-/** A row's place in its day. */
+/** A row's position in its day. */
 export type HistoryPlace = Pick<HistoryRow, 'kind' | 'atMs' | 'id'>;
 
 /** A day of an organization. */
@@ -37,7 +37,7 @@ export interface HistoryDay {
 }
 
 export interface DayToArchive extends HistoryDay {
-  /** Present where a run before has begun to write the day and nothing has changed since. */
+  /** Present if an earlier run has begun to write the day and nothing has changed since. */
   writing: string | null;
 }
 
@@ -51,7 +51,7 @@ export interface ArchiveErasure extends CustomerKey {
   doneDayMs: number;
 }
 
-/** What one read takes at most, so that a page of rows fits into memory several times. */
+/** The most rows of one read, so that a page of rows fits into memory several times. */
 const READ_ROWS_MAX = 2_000;
 const READ_LENGTH_MAX = 4 * 1024 * 1024;
 
@@ -61,7 +61,7 @@ const SOURCES: Record<HistoryKind, { table: string; at: string; id: string; revi
   credit_entry: {
     table: 'credit_entries',
     at: 'at_ms',
-    // Entries are numbered by customer.
+    // Entries are numbered for each customer.
     id: "printf('%012d', entry_id) || ' ' || customer_id",
     revision: 'revision',
     record: `json_object('unit', unit, 'cause', cause, 'amount', amount, 'balance', balance, 'creditId', credit_id, 'reference', reference,
@@ -69,7 +69,7 @@ const SOURCES: Record<HistoryKind, { table: string; at: string; id: string; revi
   },
 };
 
-/** The bounds of each kind are three values: from when, after which id at that time, and whose organization. */
+/** Each kind has three bounds: the time to start from, the id at that time to start after, and the organization. */
 const READ = `SELECT kind, atMs, id, customerId, revision, record FROM (
     SELECT *, SUM(LENGTH(record)) OVER (ORDER BY kind, atMs, id ROWS UNBOUNDED PRECEDING) - LENGTH(record) AS lengthBefore FROM (
       ${HISTORY_KINDS.map((kind, index) => {
@@ -105,7 +105,7 @@ export async function readHistory(
   };
 }
 
-/** Days before `closedBeforeMs` that the archive does not have as they are, the oldest first. */
+/** Days before `closedBeforeMs` whose present state the archive does not have, the oldest first. */
 export async function findDaysToArchive(
   env: Env,
   name: DatabaseName,
@@ -125,7 +125,7 @@ export async function findDaysToArchive(
   }));
 }
 
-/** To be called before the first row of a day is read: from then on a change is noticed. */
+/** Call this before the first row of a day is read: from then on, a change is noticed. */
 export async function beginDay(env: Env, { organizationId, dayMs }: HistoryDay, generation: string): Promise<void> {
   await (await database(env, organizationId))
     .insert(historyDays)
@@ -136,7 +136,7 @@ export async function beginDay(env: Env, { organizationId, dayMs }: HistoryDay, 
     });
 }
 
-/** The day is to be written from its beginning. */
+/** The day has to be written from its beginning. */
 export async function restartDay(env: Env, { organizationId, dayMs }: HistoryDay): Promise<void> {
   await (await database(env, organizationId))
     .update(historyDays)
@@ -144,7 +144,7 @@ export async function restartDay(env: Env, { organizationId, dayMs }: HistoryDay
     .where(isDay(organizationId, dayMs));
 }
 
-/** Whether the day that is being written is still as it was when that began. */
+/** Whether the day that is being written is unchanged since the writing began. */
 export async function isUnchanged(env: Env, { organizationId, dayMs }: HistoryDay): Promise<boolean> {
   const found = await (await database(env, organizationId))
     .select({ state: historyDays.state })
@@ -153,7 +153,7 @@ export async function isUnchanged(env: Env, { organizationId, dayMs }: HistoryDa
   return found[0]?.state === 'WRITING';
 }
 
-/** The archive has the day. Where something has changed meanwhile, it is still to be archived. */
+/** Records that the archive has the day. If it has changed meanwhile, it remains to be archived. */
 export async function finishDay(env: Env, day: HistoryDay, archivedRows: number, nowMs: number): Promise<void> {
   await (await database(env, day.organizationId))
     .update(historyDays)
@@ -197,7 +197,7 @@ export async function findArchivedDays(env: Env, after: HistoryDay | null, daysM
     .slice(0, daysMax);
 }
 
-/** Days of an organization after one, whether archived or not. */
+/** Days of an organization after one, archived or not. */
 export async function findHistoryDays(
   env: Env,
   organizationId: OrganizationId,
@@ -215,7 +215,7 @@ export async function findHistoryDays(
   });
 }
 
-/** How far the archive is behind: closed days that it does not have, and erasures that it has not finished. */
+/** The archive's backlog: closed days that it does not have, and erasures that it has not finished. */
 export async function readArchiveBacklog(
   env: Env,
   closedBeforeMs: number,
@@ -240,8 +240,8 @@ export async function readArchiveBacklog(
 }
 
 /**
- * From then on the archive answers with no row of the customer from before, and a run of the archive rewrites what
- * holds one. To be called before rows are deleted from D1.
+ * From then on, the archive answers with none of the customer's earlier rows, and a run of the archive rewrites the
+ * objects that hold one. Call this before rows are deleted from D1.
  */
 export async function markArchiveErased(
   env: Env,
@@ -258,14 +258,14 @@ export async function markArchiveErased(
          ON CONFLICT DO UPDATE SET erased_at_ms = excluded.erased_at_ms, done_day_ms = -1`,
       )
       .bind(organizationId, customerId, nowMs),
-    // What was read before may hold rows of the customer.
+    // Earlier reads may hold rows of the customer.
     db
       .prepare(`UPDATE history_days SET state = 'CHANGED' WHERE organization_id = ? AND state = 'WRITING'`)
       .bind(organizationId),
   ]);
 }
 
-/** Before when rows of the customer are erased; `null` where none are. */
+/** The time before which rows of the customer are erased; `null` if there is none. */
 export async function findErasedAt(env: Env, { organizationId, customerId }: CustomerKey): Promise<number | null> {
   const [row] = await (await database(env, organizationId))
     .select({ erasedAtMs: archiveErasures.erasedAtMs })
@@ -284,7 +284,10 @@ export async function findErasures(env: Env, name: DatabaseName, erasuresMax: nu
   return namedDatabase(env, name).select().from(archiveErasures).limit(erasuresMax);
 }
 
-/** No day up to that one has rows of the customer any more. Changes nothing where the customer was erased again. */
+/**
+ * Records that no day up to that one has rows of the customer any more. Changes nothing if the customer was erased
+ * again.
+ */
 export async function advanceErasure(env: Env, erasure: ArchiveErasure, doneDayMs: number): Promise<void> {
   await (await database(env, erasure.organizationId))
     .update(archiveErasures)
@@ -318,7 +321,7 @@ export async function releaseLease(env: Env, name: DatabaseName, untilMs: number
   await namedDatabase(env, name).$client.prepare(text).bind(untilMs).run();
 }
 
-/** Forgets days that nothing is kept of, where there is no archive. */
+/** Forgets days without stored rows, if there is no archive. */
 export async function forgetOldDays(env: Env, name: DatabaseName, beforeMs: number): Promise<void> {
   await namedDatabase(env, name)
     .delete(historyDays)

@@ -1,6 +1,6 @@
 /**
  * History as rows of FOCUS 1.3, the FinOps Open Cost and Usage Specification: one row for each cost line of a call, and
- * one for each charge of a custom meter. `docs/operate.md`, "Export", says what the costs mean.
+ * one for each charge of a custom meter. `docs/operate.md`, "Export", explains the costs.
  */
 
 import type { Call } from '../../domain/call.ts';
@@ -24,7 +24,7 @@ export interface Payer {
   name: string;
 }
 
-/** The columns that the specification makes mandatory, then conditional ones, then our own. */
+/** The mandatory columns of the specification, then conditional ones, then our own. */
 export const FOCUS_COLUMNS = [
   'BilledCost',
   'BillingAccountId',
@@ -63,7 +63,7 @@ export const FOCUS_COLUMNS = [
 
 type FocusRow = Record<(typeof FOCUS_COLUMNS)[number], Cell>;
 
-/** Of a line that is not of tokens. */
+/** The unit of a line that does not count tokens. */
 const UNITS: Partial<Record<LineComponent, string>> = {
   webSearch: 'Requests',
   fileSearch: 'Requests',
@@ -78,7 +78,7 @@ const TOKENS = 'Tokens';
 
 export const FOCUS_HEADER = csvLine(FOCUS_COLUMNS);
 
-/** The CSV of a row of history; empty where nothing of it counts in the period. */
+/** The CSV of a row of history; empty if nothing of it counts in the period. */
 export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: Period): string {
   if (kind === 'credit_entry') return '';
   const rows =
@@ -88,7 +88,7 @@ export function focusLines({ kind, record }: HistoryRow, payer: Payer, period: P
   return rows.map((row) => csvLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
 }
 
-/** A call counts when it ended. Of a call without a known price there is no cost to show. */
+/** A call counts at its end. A call without a known price has no cost to show. */
 function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   const { outcome, finishedAtMs } = call;
   if (
@@ -141,10 +141,10 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
   });
 }
 
-/** Units beyond a meter's allowance cost the organization nothing that is known; its customer pays for them. */
+/** Units beyond a meter's allowance have no known cost for the organization; its customer pays for them. */
 function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[] {
   const { charge, slot, funding, atMs, reversal } = event;
-  // What a reversal gave back may be of later events of the same meter.
+  // A reversal may have given back later events of the same meter.
   const charged = earnedNanoUsd(charge) + earnedNanoUsd(reversal?.charge ?? null);
   const overage = funding.overage - (reversal?.returned.overage ?? 0);
   if ((!charge && charged === 0n) || (reversal && charged === 0n) || !isWithin(atMs, period)) return [];
@@ -189,7 +189,7 @@ function common({ organizationId, name }: Payer, atMs: number) {
     BillingPeriodStart: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth())),
     BillingPeriodEnd: instant(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1)),
     ChargeCategory: 'Usage',
-    // An export shows a record as it is now, after its corrections.
+    // An export shows a record in its present state, after its corrections.
     ChargeClass: '',
     ChargePeriodStart: instant(hourMs),
     ChargePeriodEnd: instant(hourMs + HOUR_MS),
@@ -202,7 +202,7 @@ const amount = (nano: NanoUsd) => exact(formatUsd(nano));
 
 const instant = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 
-/** Keys and values as the specification has them; a tag of a call has no value. */
+/** Keys and values as in the specification; a tag of a call has no value. */
 function tagsOf(feature: string | undefined, tags: readonly string[] | undefined): string {
   const pairs = {
     ...Object.fromEntries((tags ?? []).map((tag) => [tag, true])),

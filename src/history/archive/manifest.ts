@@ -1,9 +1,9 @@
 /**
- * The names of the archive's objects, and the manifest of a day, which says which object has it.
+ * The names of the archive's objects, and the manifest of a day, which names its object.
  *
- * Each time a day is written its object has a new name; the manifest is written last and names it. So readers find the
- * day as it was or as it is, never a part. Objects that the manifest does not name are left over from a run that broke
- * off, and are deleted when the day is written next.
+ * Each time a day is written, its object has a new name; the manifest is written last and names it. So readers find the
+ * old or the new day, never a part. Objects that the manifest does not name are left over from an interrupted run, and
+ * are deleted when the day is written next.
  */
 
 import { z } from 'zod';
@@ -16,14 +16,14 @@ import { HISTORY_KINDS, type HistoryDay } from './days.ts';
 /** Changes with the form of the objects. */
 export const FORMAT = 1;
 
-/** Objects of one day: of one generation, and what interrupted runs left. */
+/** The most objects of one day: of one generation, and remains of interrupted runs. */
 const DAY_OBJECTS_MAX = 1_000;
 
 const count = z.number().int().nonnegative();
 
 const Member = z.object({
   kind: z.enum(HISTORY_KINDS),
-  /** Where it begins in the object, in bytes; it ends where the next one begins. */
+  /** Its start in the object, in bytes; it ends at the start of the next one. */
   offset: count,
   rows: count,
   /** The time of its first row. */
@@ -39,18 +39,18 @@ const Manifest = z.object({
   object: z.string(),
   rows: count,
   bytes: count,
-  /** Of the object, in hexadecimal. */
+  /** The hash of the object, in hexadecimal. */
   sha256: z.string(),
   writtenAt: z.string(),
   members: z.array(Member),
-  /** Whether the list of customers is whole. */
+  /** Whether the list of customers is complete. */
   listsCustomers: z.boolean(),
 });
 
 export type Manifest = z.infer<typeof Manifest>;
 export type Member = z.infer<typeof Member>;
 
-/** The bucket. Only to be called where one is bound. */
+/** The bucket. Call this only if one is bound. */
 export function bucketOf({ ARCHIVE }: Env): R2Bucket {
   if (!ARCHIVE) throw new Error('no ARCHIVE is bound');
   return ARCHIVE;
@@ -67,7 +67,7 @@ export const progressName = (generation: string) => `${generation}.progress`;
 /** The id of an upload in parts. */
 export const uploadName = (generation: string) => `${generation}.upload`;
 
-/** The day that a folder is of; `null` where the name is no folder's. */
+/** The day of a folder; `null` if the name is not a folder's. */
 export function dayOfKey(key: string): HistoryDay | null {
   const [, organizationId = '', day = ''] = /^([^/]+)\/(\d{4}-\d{2}-\d{2})\//.exec(key) ?? [];
   const dayMs = Date.parse(`${day}T00:00:00Z`);
@@ -76,7 +76,7 @@ export function dayOfKey(key: string): HistoryDay | null {
     : { organizationId: asOrganizationId(organizationId), dayMs };
 }
 
-/** `null` where there is none. Throws where there is one that cannot be read. */
+/** `null` if there is none. Throws if it cannot be read. */
 export async function readManifest(env: Env, day: HistoryDay): Promise<Manifest | null> {
   const object = await bucketOf(env).get(folderOf(day) + MANIFEST_NAME);
   if (!object) return null;
@@ -85,7 +85,7 @@ export async function readManifest(env: Env, day: HistoryDay): Promise<Manifest 
   return manifest;
 }
 
-/** `null` where the text is no manifest of that day. */
+/** `null` if the text is not a manifest of that day. */
 export function manifestOf(text: string, { organizationId, dayMs }: HistoryDay): Manifest | null {
   const json = parseJson(text);
   const parsed = Manifest.safeParse(json.ok ? json.value : null);
@@ -99,19 +99,19 @@ export async function writeManifest(env: Env, day: HistoryDay, manifest: Manifes
   });
 }
 
-/** Removes the parts of uploads that were begun and are not going to be finished. */
+/** Removes the parts of uploads that will not be finished. */
 export async function abortUploads(env: Env, day: HistoryDay): Promise<void> {
   const bucket = bucketOf(env);
   for (const key of await listDay(env, day)) {
     const uploadId = key.endsWith('.upload') ? await (await bucket.get(key))?.text() : undefined;
     if (uploadId === undefined) continue;
     const upload = bucket.resumeMultipartUpload(key.replace(/\.upload$/, '.ndjson.gz'), uploadId);
-    // It may be gone: R2 gives an upload up after a week.
+    // It may be gone: R2 gives up an upload after a week.
     await upload.abort().catch(() => undefined);
   }
 }
 
-/** Deletes the day's objects, but for the manifest and those of the object that it names. */
+/** Deletes the day's objects except the manifest and the objects that it names. */
 export async function deleteOthers(env: Env, day: HistoryDay, object: string | null): Promise<void> {
   const folder = folderOf(day);
   const kept = object === null ? [] : [MANIFEST_NAME, object, customersName(object)].map((name) => folder + name);
@@ -131,7 +131,7 @@ function rangeOf({ members, bytes }: Manifest, index: number): { offset: number;
   return { offset, length: (members[index + 1]?.offset ?? bytes) - offset };
 }
 
-/** The bytes of a member. Throws where the object is gone or shorter. */
+/** The bytes of a member. Throws if the object is gone or too short. */
 export async function readMember(
   env: Env,
   day: HistoryDay,

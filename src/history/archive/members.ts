@@ -1,21 +1,21 @@
 /**
  * The form of a day's object: lines of JSON, one for each row, in gzip members of a bounded number of lines. Any gunzip
- * reads the whole; who knows where a member begins reads that member alone.
+ * reads the whole; a reader who knows the start of a member can read that member alone.
  */
 import type { HistoryRow } from './days.ts';
 
-/** Lines of one member: what is unpacked to read one call. */
+/** Lines of one member: the amount that is unpacked to read one call. */
 export const MEMBER_ROWS_MAX = 1_000;
 /** Characters after which a member ends early. */
 export const MEMBER_LENGTH_MAX = 4 * 1024 * 1024;
 
-/** A row as its line, with the end of the line. The record goes as it is. */
+/** A row as its line, with the line end. The record stays unchanged. */
 export function lineOf({ kind, id, customerId, atMs, revision, record }: HistoryRow): string {
   const head = JSON.stringify({ kind, id, customerId, atMs, revision });
   return `${head.slice(0, -1)},"record":${record}}\n`;
 }
 
-/** Throws where the line is none that `lineOf` made. */
+/** Throws if `lineOf` did not make the line. */
 export function rowOf(line: string): HistoryRow {
   const { record, ...row } = JSON.parse(line) as Omit<HistoryRow, 'record'> & { record: unknown };
   return { ...row, record: JSON.stringify(record) };
@@ -25,7 +25,7 @@ export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return bytesOf(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip')));
 }
 
-/** The lines of a member, without their ends. Throws where the bytes are no whole member. */
+/** The lines of a member, without their line ends. Throws if the bytes are not a complete member. */
 export async function linesOf(member: Uint8Array<ArrayBuffer>): Promise<string[]> {
   const bytes = await bytesOf(new Blob([member]).stream().pipeThrough(new DecompressionStream('gzip')));
   const lines = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).split('\n');

@@ -1,6 +1,6 @@
 /**
- * Finds a call in the archive. A call's id tells about when it began (`beginOfCall`), the manifest of that day which
- * members have calls of that time, and each of them is read alone.
+ * Finds a call in the archive. A call's id contains its approximate begin (`beginOfCall`), the manifest of that day
+ * names the members with calls of that time, and each of them is read alone.
  */
 
 import type { Call } from '../../domain/call.ts';
@@ -12,7 +12,7 @@ import { findErasedAt, type HistoryDay } from './days.ts';
 import { type Manifest, readManifest, readMember } from './manifest.ts';
 import { linesOf, rowOf } from './members.ts';
 
-/** Members that one search reads. Nearly every call is in the first, or in the one after it. */
+/** The most members that one search reads. Nearly every call is in the first, or in the one after it. */
 const MEMBERS_MAX = 24;
 /** A day that is rewritten meanwhile is searched again. */
 const ATTEMPTS_MAX = 2;
@@ -20,11 +20,11 @@ const ATTEMPTS_MAX = 2;
 interface Search {
   callId: CallId;
   begin: BeginOfCall;
-  /** How many may still be read. */
+  /** The number that may still be read. */
   members: number;
 }
 
-/** `null` where the archive does not have it, where it is of an erased customer, and where there is no archive. */
+/** `null` if the archive does not have it, if it belongs to an erased customer, or if there is no archive. */
 export async function findArchivedCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
   if (!env.ARCHIVE) return null;
   const begin = await beginOfCall(env, organizationId, callId);
@@ -67,7 +67,7 @@ async function findIn(env: Env, day: HistoryDay, manifest: Manifest, search: Sea
   return null;
 }
 
-/** The members that may have a call which began then, the likeliest first. */
+/** The members that may have a call with this begin, the likeliest first. */
 function membersOf({ members }: Manifest, { fromMs, aboutMs, toMs }: BeginOfCall): number[] {
   const found: { index: number; distanceMs: number }[] = [];
   for (const [index, { kind, fromMs: firstMs }] of members.entries()) {

@@ -1,6 +1,6 @@
 /**
  * A run of the archive, once an hour: rewrites the days that hold rows of erased customers, then writes the closed days
- * that it does not have yet. What a run does not reach, the next one does.
+ * that it does not have yet. The next run does the rest.
  */
 
 import { databaseNames } from '../../config/database.ts';
@@ -26,14 +26,16 @@ import {
 import { bucketOf, customersName, folderOf, listDay, readManifest } from './manifest.ts';
 import { writeDay } from './write-day.ts';
 
-/** Days that one run writes or rewrites, of all databases: each takes some queries, and a run has a thousand. */
+/**
+ * The most days that one run writes or rewrites, in all databases: each takes some queries, and a run has a thousand.
+ */
 const DAYS_MAX = 100;
-/** Days that one run looks at for rows of erased customers: each takes two reads. */
+/** The most days in which one run looks for rows of erased customers: each takes two reads. */
 const LOOKED_AT_DAYS_MAX = 1_000;
 const ERASURES_MAX = 100;
-/** Pages of rows that one run reads, each of them a query: 800,000 calls at most. */
+/** The most pages of rows that one run reads, each of them a query: 800,000 calls. */
 const PAGES_MAX = 400;
-/** A run ends when it took this long, and stores what it has begun; Cloudflare ends it after 15 minutes. */
+/** A run ends after this time, and stores its unfinished work; Cloudflare ends it after 15 minutes. */
 const RUN_MS_MAX = 8 * MINUTE_MS;
 /** Longer than any run takes, so that no two write the same days. */
 const LEASE_MS = 20 * MINUTE_MS;
@@ -52,15 +54,15 @@ interface Budget {
 }
 
 /**
- * Days that begin before then are closed: their calls are over, and can no longer be reported to have ended. A change
- * that comes later still, because D1 was away, has the day written again.
+ * Days that begin before this time are closed: their calls are over, and no end of them can be reported any more. If a
+ * change arrives even later, because D1 was unavailable, the day is written again.
  */
 export function closedBeforeMs({ CALL_DEADLINE_SECONDS, BATCH_CALL_DEADLINE_SECONDS }: Env, nowMs: number): number {
   const longestCallMs = Math.max(Number(CALL_DEADLINE_SECONDS), Number(BATCH_CALL_DEADLINE_SECONDS)) * SECOND_MS;
   return Math.floor((nowMs - longestCallMs - CALL_RETENTION_MS) / DAY_MS) * DAY_MS;
 }
 
-/** Does what is due, up to a bound. A database that fails does not keep the others from being archived. */
+/** Does the due work, up to a bound. A database that fails does not keep the others from being archived. */
 export async function runArchive(env: Env, nowMs: number, bounds: Partial<RunBounds> = {}): Promise<void> {
   if (!env.ARCHIVE) return;
   const { daysMax = DAYS_MAX, isTimeUp = timeOfRun() } = bounds;
@@ -120,7 +122,9 @@ async function write(env: Env, day: DayToArchive, nowMs: number, budget: Budget)
   return writeDay(env, day, day.writing, nowMs, budget.isTimeUp);
 }
 
-/** Rewrites what holds rows of erased customers. One that fails does not keep the others from being erased. */
+/**
+ * Rewrites the objects that hold rows of erased customers. One that fails does not keep the others from being erased.
+ */
 async function eraseCustomers(
   env: Env,
   name: DatabaseName,
@@ -139,7 +143,7 @@ async function eraseCustomers(
   }
 }
 
-/** Goes on with an erasure, and ends it where nothing of the customer is left. */
+/** Continues an erasure, and ends it if nothing of the customer is left. */
 async function eraseCustomer(env: Env, erasure: ArchiveErasure, nowMs: number, budget: Budget): Promise<void> {
   const { organizationId, erasedAtMs } = erasure;
   for (let done = erasure.doneDayMs; ; ) {
@@ -164,7 +168,7 @@ async function eraseCustomer(env: Env, erasure: ArchiveErasure, nowMs: number, b
   }
 }
 
-/** Whether the archive may have a row of the customer on the day. Of a day that is not as in D1, it has to be read. */
+/** Whether the archive may have a row of the customer on the day. If the day differs from D1, it has to be read. */
 async function mayHold(
   env: Env,
   day: HistoryDay,

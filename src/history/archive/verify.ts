@@ -1,7 +1,7 @@
 /**
- * Compares the archive with its manifests: the bytes of every object by their hash, its rows by their number. Days go
- * by organization and time; a large object may take several steps, and its hash goes with the cursor from one to the
- * next.
+ * Compares the archive with its manifests: the bytes of every object by their hash, its rows by their number. Days are
+ * in the order of organization and time; a large object may take several steps, and the cursor carries its hash from
+ * one to the next.
  */
 import { type ARCHIVE_PROBLEMS, VERIFIED_DAYS_MAX, type VerifiedArchive } from '../../contract/archive.ts';
 import type { Env } from '../../env.ts';
@@ -25,7 +25,7 @@ import { linesOf } from './members.ts';
 /** Bytes that one step reads, unless one member has more. */
 const READ_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Where a step goes on: after a day, or within the next one, after some members of its object. */
+/** The position at which a step continues: after a day, or within the next one, after some members of its object. */
 export interface VerifyPlace {
   after: HistoryDay | null;
   within: { day: HistoryDay; object: string; member: number; rows: number; sha256: string } | null;
@@ -49,7 +49,7 @@ export async function verifyArchive(env: Env, { after, within }: VerifyPlace): P
   return { ...step, next: { after: last, within: null } };
 }
 
-/** The next day that D1 says is archived, or of which the bucket has something, whichever comes first. */
+/** The next day that is archived according to D1, or that has an object in the bucket, whichever comes first. */
 async function nextDay(env: Env, after: HistoryDay | null): Promise<HistoryDay | null> {
   // After all objects of the day: `/` and digits come before `~`.
   const startAfter = after ? `${folderOf(after)}~` : undefined;
@@ -62,7 +62,7 @@ async function nextDay(env: Env, after: HistoryDay | null): Promise<HistoryDay |
   return folderOf(archived) < folderOf(stored) ? archived : stored;
 }
 
-/** Returns where the next step goes on within the day; `null` where the day is done. */
+/** Returns the position within the day at which the next step continues; `null` if the day is done. */
 async function verifyDay(
   env: Env,
   day: HistoryDay,
@@ -79,7 +79,7 @@ async function verifyDay(
     if (text !== undefined) report(MANIFEST_NAME, 'DAMAGED', 'it cannot be read');
     else if (await isInD1(env, day)) report(MANIFEST_NAME, 'MISSING', 'the day was archived');
   }
-  // Between two steps the day may have been written anew.
+  // The day may have been written anew between two steps.
   const from = begun && begun.object === manifest?.object ? begun : null;
   if (!from) {
     const named = manifest ? [MANIFEST_NAME, manifest.object, customersName(manifest.object)] : [MANIFEST_NAME];

@@ -1,6 +1,7 @@
 /**
- * Writes a day to the archive, from what D1 has and what the archive had. The object first, then the manifest, then
- * what the manifest no longer names is deleted: whenever this breaks off, the day is as it was or as it is.
+ * Writes a day to the archive, from D1's rows and the archive's earlier ones. First the object is written, then the
+ * manifest; then objects that the manifest no longer names are deleted. Whenever this stops, readers find the old or
+ * the new day.
  */
 import type { Env } from '../../env.ts';
 import { dayRows } from './day-rows.ts';
@@ -9,8 +10,8 @@ import { beginDay, finishDay, type HistoryDay, isUnchanged } from './days.ts';
 import { abortUploads, bucketOf, deleteOthers, folderOf, MANIFEST_NAME, writeManifest } from './manifest.ts';
 
 /**
- * Writes the day; with `writing`, where a run before has begun. Returns whether that is done: not where `isTimeUp` says
- * so before, and what was written is then stored; and not where the day has changed meanwhile.
+ * Writes the day; with `writing`, continues an earlier run. Returns whether that is done. It is not done if `isTimeUp`
+ * stops it, which stores the work so far, or if the day has changed meanwhile.
  */
 export async function writeDay(
   env: Env,

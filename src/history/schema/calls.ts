@@ -8,15 +8,15 @@ import type { ChargeBasis } from '../../domain/charge.ts';
 import type { CallId, CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /**
- * Calls that ended and count, and whose cost is not known. Queries take these words, because an index of some rows is used
- * only where its condition is in the query.
+ * Calls that ended and count, and whose cost is not known. Queries repeat these words, because SQLite uses a partial
+ * index only if the query contains its condition.
  */
 export const UNPRICED = sql.raw(
   "cost_nano_usd IS NULL AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
 );
 /**
- * Those, and calls that are charged by their hold for a use without a rate or priced by a catalog that stood in for the
- * published one: what is left to be repriced.
+ * Also calls that are charged by their hold for a use without a rate, or priced by a catalog that stood in for the
+ * published one: everything that can still be repriced.
  */
 export const LACKS_PRICE = sql.raw(
   "(cost_nano_usd IS NULL OR charge_basis IS NOT NULL) AND status IN ('COMPLETED', 'FAILED') AND reversed_at_ms IS NULL",
@@ -39,7 +39,7 @@ export const calls = sqliteTable(
     usagePlanVersionId: text('usage_plan_version_id').notNull(),
     pricingMode: text('pricing_mode').notNull(),
     providerUsed: text('provider_used'),
-    /** The provider that the call counts under (`usageProvider` in durable-objects/customer/projection.ts). */
+    /** The provider under which the call counts (`usageProvider` in durable-objects/customer/projection.ts). */
     usageProvider: text('usage_provider').notNull(),
     modelUsed: text('model_used'),
     modelKey: text('model_key'),
@@ -50,63 +50,63 @@ export const calls = sqliteTable(
     responseTokens: integer('response_tokens'),
     reasoningTokens: integer('reasoning_tokens'),
     searches: integer('searches'),
-    /** `partial` or `estimated` where the usage is provisional, else NULL. */
+    /** `partial` or `estimated` if the usage is provisional, otherwise NULL. */
     usageSource: text('usage_source'),
-    /** Output tokens a second of one answer; NULL where they were not measured, or tell nothing (`output-rates.ts`). */
+    /** Output tokens a second of one answer; NULL if they were not measured, or are not usable (`output-rates.ts`). */
     outputRate: integer('output_rate'),
     errorCode: text('error_code'),
-    /** Why the call was denied; NULL where it was not, and in rows of before this was kept. The record has the figures. */
+    /** Why the call was denied; NULL if it was not, and in older rows. The record has the figures. */
     denialCode: text('denial_code'),
     pricingSnapshotId: text('pricing_snapshot_id'),
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
     costNanoUsd: integer('cost_nano_usd'),
-    /** What the customer's balance pays, or has paid; NULL where nothing, or where the charge failed. */
+    /** The amount that the customer's balance pays, or has paid; NULL if nothing, or if the charge failed. */
     chargeNanoUsd: integer('charge_nano_usd'),
     /**
-     * `HELD` if something in the charge has no rate and costs what was held for it; `STAND_IN` if a catalog that stood in for
-     * the published one priced the call, on credit or not; else NULL.
+     * `HELD` if a use in the charge has no rate and costs its hold; `STAND_IN` if a catalog that stood in for the
+     * published one priced the call, on credit or not; otherwise NULL.
      */
     chargeBasis: text('charge_basis').$type<ChargeBasis | 'STAND_IN'>(),
-    /** What compressing the prompt saved; NULL where nothing was recorded. */
+    /** The savings of the compressed prompt; NULL if none were recorded. */
     originalTokens: integer('original_tokens'),
     compressedTokens: integer('compressed_tokens'),
     savedTokens: integer('saved_tokens'),
     costAvoidedNanoUsd: integer('cost_avoided_nano_usd'),
     compressionTechniques: text('compression_techniques', { mode: 'json' }).$type<string[]>(),
-    /** Since when it counts no longer, where it was a mistake. */
+    /** The time since which the call no longer counts, if it was a mistake. */
     reversedAtMs: integer('reversed_at_ms'),
-    /** Every fact of the call, as its object stored it; reads of old calls answer from it. */
+    /** Every fact of the call in the form that its object stored; reads of old calls use it. */
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
     /**
-     * A number of the delivery that wrote the row last, by its time and chance: by it the delivery finds the rows that it
-     * changed (`projection.ts`).
+     * The number of the delivery that last wrote the row, made from its time and a random part: the delivery uses it to
+     * find the rows that it changed (`projection.ts`).
      */
     delivery: integer('delivery').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.callId] }),
-    // Lists of calls, the retention, and what a search by status looks at.
+    // For lists of calls, the retention, and searches by status.
     index('calls_by_time').on(table.organizationId, table.startedAtMs),
-    // Lists of one customer's calls, and its erasure.
+    // For lists of one customer's calls, and its erasure.
     index('calls_by_customer').on(table.organizationId, table.customerId, table.startedAtMs),
-    // Calls that were denied for a reason; no others are in it.
+    // For calls that were denied for a reason; the index has no others.
     index('calls_denied')
       .on(table.organizationId, table.denialCode, table.startedAtMs)
       .where(sql`denial_code IS NOT NULL`),
-    // Calls without a price, and denied calls for any reason: lists, and what needs attention. No others are in them, but
-    // for those that are to be repriced all the same.
+    // For calls without a price, and calls denied for any reason: their lists, and the counts that need attention. The
+    // first index also has calls that can still be repriced.
     index('calls_unpriced').on(table.organizationId, table.startedAtMs).where(LACKS_PRICE),
     index('calls_not_allowed').on(table.organizationId, table.startedAtMs).where(DENIED),
-    // Savings of a period; only calls with recorded savings are in it.
+    // For the savings of a period; the index has only calls with recorded savings.
     index('calls_with_compression').on(table.organizationId, table.startedAtMs).where(sql`original_tokens IS NOT NULL`),
   ],
 );
 
 /**
- * Up to which begin the retention has deleted calls of an organization. One that began before and has no row may have had
- * one, which counts in the usage still.
+ * The latest begin up to which the retention has deleted calls of an organization. A call with an earlier begin and no
+ * row may have had a row, which still counts in the usage.
  */
 export const deletedCalls = sqliteTable('deleted_calls', {
   organizationId: text('organization_id').$type<OrganizationId>().primaryKey(),
@@ -114,8 +114,8 @@ export const deletedCalls = sqliteTable('deleted_calls', {
 });
 
 /**
- * Denied calls that come as a count alone, because the customer had many in the hour. They count in the usage of the
- * hour as calls do.
+ * Denied calls that arrive only as a count, because the customer had many in the hour. They count in the usage of the
+ * hour like calls.
  */
 export const deniedHours = sqliteTable(
   'denied_hours',
@@ -123,21 +123,21 @@ export const deniedHours = sqliteTable(
     organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     customerId: text('customer_id').$type<CustomerId>().notNull(),
     hourMs: integer('hour_ms').notNull(),
-    /** Empty where there is none, and for those that are too many to be told apart. */
+    /** Empty if there is none, and for calls that are too many to be told apart. */
     feature: text('feature').notNull(),
     calls: integer('calls').notNull(),
     revision: integer('revision').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs, table.feature] }),
-    // The retention.
+    // For the retention.
     index('denied_hours_by_time').on(table.organizationId, table.hourMs),
   ],
 );
 
 /**
- * Failed calls that were free and come as a count alone, because the customer had many in the hour. They count in the usage of
- * the hour as calls do, without feature, provider and model.
+ * Failed and free calls that arrive only as a count, because the customer had many in the hour. They count in the usage
+ * of the hour like calls, without feature, provider and model.
  */
 export const failedHours = sqliteTable(
   'failed_hours',
@@ -151,7 +151,7 @@ export const failedHours = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.hourMs] }),
-    // The retention.
+    // For the retention.
     index('failed_hours_by_time').on(table.organizationId, table.hourMs),
   ],
 );

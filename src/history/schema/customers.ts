@@ -1,5 +1,5 @@
 /**
- * D1: customers, their ledger and their custom meters, as their objects project them; and which subscriptions were
+ * D1: customers, their ledger and their custom meters, projected by their objects; and the subscriptions that were
  * erased.
  */
 
@@ -14,13 +14,13 @@ export const customers = sqliteTable(
     customerId: text('customer_id').$type<CustomerId>().notNull(),
     friendlyName: text('friendly_name'),
     /**
-     * Both in lower case, for the search. Rows from before there was one have the letters of ASCII alone in lower case
-     * until they change.
+     * Both in lower case, for the search. In rows from before a summary existed, only ASCII letters are in lower case
+     * until the row changes.
      */
     customerIdLower: text('customer_id_lower'),
     friendlyNameLower: text('friendly_name_lower'),
     email: text('email'),
-    /** In lower case, for the search; NULL in rows of before it was searched, until they change. */
+    /** In lower case, for the search; NULL in older rows until they change. */
     emailLower: text('email_lower'),
     stripeCustomerId: text('stripe_customer_id'),
     subscriptionId: text('subscription_id').notNull(),
@@ -39,7 +39,7 @@ export const customers = sqliteTable(
     worstMeter: text('worst_meter'),
     worstMeterUsed: real('worst_meter_used'),
     worstMeterLimit: real('worst_meter_limit'),
-    /** Computed by D1; 0 where there is no meter. */
+    /** Computed by D1; 0 if there is no meter. */
     worstMeterShare: real('worst_meter_share').generatedAlwaysAs(
       sql`COALESCE(worst_meter_used / worst_meter_limit, 0)`,
       { mode: 'virtual' },
@@ -47,29 +47,34 @@ export const customers = sqliteTable(
     /** The cost of the usage period: whole dollars, and the rest in nano-USD. */
     periodCostUsd: integer('period_cost_usd').notNull().default(0),
     periodCostRestNanoUsd: integer('period_cost_rest_nano_usd').notNull().default(0),
-    /** When the last call began, denied ones included; 0 where none is known. */
+    /** The begin of the last call, including denied ones; 0 if none is known. */
     lastCallAtMs: integer('last_call_at_ms').notNull().default(0),
-    /** The USD balance, exact decimal nano-USD; NULL in rows of before there was a summary: none of its figures is known. */
+    /**
+     * The USD balance in exact decimal nano-USD; NULL in rows from before the summary existed: none of its figures is
+     * known.
+     */
     balanceNanoUsd: text('balance_nano_usd'),
     /** Whether credit pays for a tier. */
     onCredit: integer('on_credit', { mode: 'boolean' }).notNull().default(false),
     /** Whether a call was denied in the usage period. */
     denied: integer('denied', { mode: 'boolean' }).notNull().default(false),
-    /** When D1 last took a lower share or cost: pages of a list that began before leave the customer out. */
+    /**
+     * The time at which D1 last took a lower share or cost: pages of a list that began before leave the customer out.
+     */
     loweredAtMs: integer('lowered_at_ms').notNull().default(0),
     revision: integer('revision').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId] }),
     index('customers_by_plan').on(table.organizationId, table.planId, table.customerId),
-    // Who had which version of a plan for how long.
+    // For the versions of a plan that customers had, and for how long.
     index('customers_by_plan_version').on(
       table.organizationId,
       table.usagePlanVersionId,
       table.createdAtMs,
       table.canceledAtMs,
     ),
-    // All that a search reads of a customer that it does not find.
+    // All columns that a search reads of a customer that it does not find.
     index('customers_by_search').on(
       table.organizationId,
       table.customerId,
@@ -78,10 +83,10 @@ export const customers = sqliteTable(
       table.emailLower,
       table.planId,
     ),
-    // Few customers are in either, so the filters find them at once.
+    // Both indexes have few customers, so the filters find them at once.
     index('customers_on_credit').on(table.organizationId, table.customerId).where(sql`on_credit = 1`),
     index('customers_denied').on(table.organizationId, table.customerId).where(sql`denied = 1`),
-    // The orders of the list.
+    // For the orders of the list.
     index('customers_by_worst_meter').on(table.organizationId, table.worstMeterShare, table.customerId),
     index('customers_by_cost').on(
       table.organizationId,
@@ -94,8 +99,8 @@ export const customers = sqliteTable(
 );
 
 /**
- * Which customers were given which id at Stripe: an id belongs to the organizations of its rows. The rows of all
- * organizations are in the database with the configuration; another one has those that `gatherStripeCustomers` has not moved.
+ * The ids at Stripe that customers got: an id belongs to the organizations of its rows. The configuration's database
+ * has the rows of all organizations; another database has those that `gatherStripeCustomers` has not moved yet.
  */
 export const stripeCustomers = sqliteTable(
   'stripe_customers',
@@ -111,16 +116,16 @@ export const stripeCustomers = sqliteTable(
 );
 
 /**
- * Subscriptions of customers who were erased: the outbox's batches write nothing for them, also one that D1 runs after
- * the erasure. A subscription's id is made with the account, stays while the account does, and says nothing of the
- * customer.
+ * Subscriptions of customers who were erased: the outbox's batches write nothing for them, not even a batch that D1
+ * runs after the erasure. A subscription's id is made with the account, stays as long as the account, and does not
+ * reveal the customer.
  */
 export const erasedSubscriptions = sqliteTable('erased_subscriptions', {
   subscriptionId: text('subscription_id').primaryKey(),
   erasedAtMs: integer('erased_at_ms').notNull(),
 });
 
-/** Increments of the custom meters. Amounts of money are exact decimals as text: an overage may exceed 64 bits. */
+/** Increments of the custom meters. Amounts of money are exact decimals as text: overage may exceed 64 bits. */
 export const meterEvents = sqliteTable(
   'meter_events',
   {
@@ -133,17 +138,20 @@ export const meterEvents = sqliteTable(
     amount: integer('amount').notNull(),
     atMs: integer('at_ms').notNull(),
     usagePlanVersionId: text('usage_plan_version_id').notNull(),
-    /** Where the units went: allowance, purchased credits, overage on the USD balance, nobody. */
+    /** The payers of the units: allowance, purchased credits, overage on the USD balance, nobody. */
     included: integer('included').notNull(),
     credits: integer('credits').notNull(),
     overage: integer('overage').notNull(),
     unfunded: integer('unfunded').notNull(),
     chargeNanoUsd: text('charge_nano_usd'),
     settlementStatus: text('settlement_status'),
-    /** What the customer's balance pays for it, less what a reversal gave back: whole dollars, and the rest in nano-USD. */
+    /**
+     * The amount that the customer's balance pays for it, less the amount that a reversal gave back: whole dollars, and
+     * the rest in nano-USD.
+     */
     chargedUsd: integer('charged_usd').notNull().default(0),
     chargedRestNanoUsd: integer('charged_rest_nano_usd').notNull().default(0),
-    /** Since when it counts no longer, where it was a mistake. */
+    /** The time since which the event no longer counts, if it was a mistake. */
     reversedAtMs: integer('reversed_at_ms'),
     record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
     revision: integer('revision').notNull(),
@@ -151,9 +159,9 @@ export const meterEvents = sqliteTable(
   (table) => [
     // Begins with the customer, for the erasure.
     primaryKey({ columns: [table.organizationId, table.customerId, table.eventId] }),
-    // The retention.
+    // For the retention.
     index('meter_events_by_time').on(table.organizationId, table.atMs),
-    // What was charged in a period, of all customers and of one; only events with a charge are in them.
+    // For the charges of a period, of all customers and of one; the index has only events with a charge.
     index('meter_events_charged')
       .on(
         table.organizationId,
@@ -184,7 +192,9 @@ export const creditEntries = sqliteTable(
     balance: text('balance').notNull(),
     creditId: text('credit_id'),
     reference: text('reference'),
-    /** What it paid or gave back, a call or an increment, and by which correction of it; NULL in rows of before this was kept. */
+    /**
+     * The subject that it paid or gave back to, a call or an increment, and the correction of it; NULL in older rows.
+     */
     subjectKind: text('subject_kind'),
     subjectId: text('subject_id'),
     correction: text('correction'),
@@ -192,7 +202,7 @@ export const creditEntries = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.entryId] }),
-    // The retention.
+    // For the retention.
     index('credit_entries_by_time').on(table.organizationId, table.atMs),
   ],
 );

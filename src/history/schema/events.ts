@@ -1,6 +1,6 @@
 /**
- * D1: the events that organizations are told of, as the customers' objects and the organizations' watches record them. What operators did is another
- * log (`config/schema/operator.ts`).
+ * D1: the events of organizations, recorded by the customers' objects and the organizations' watches. Operators'
+ * actions are another log (`config/schema/operator.ts`).
  */
 
 import { index, integer, sqliteTable, text, uniqueIndex } from 'drizzle-orm/sqlite-core';
@@ -10,14 +10,14 @@ export const organizationEvents = sqliteTable(
   'organization_events',
   {
     /**
-     * Ascending in the order in which rows were committed, and never used twice: who has read up to a place misses
-     * nothing that comes later, whatever its id.
+     * Ascending in the order in which rows were committed, and never used twice: a reader that has read up to a
+     * position misses no later event, whatever its id.
      */
     place: integer('place').primaryKey({ autoIncrement: true }),
     organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     /** Sorts by time. */
     eventId: text('event_id').notNull(),
-    /** NULL where it is of no customer. */
+    /** NULL if it does not concern a customer. */
     customerId: text('customer_id').$type<CustomerId>(),
     type: text('type').notNull(),
     atMs: integer('at_ms').notNull(),
@@ -27,14 +27,14 @@ export const organizationEvents = sqliteTable(
     revision: integer('revision').notNull(),
   },
   (table) => [
-    // Lists; a row that is sent twice is known by it.
+    // For lists; it also recognizes a row that is sent twice.
     uniqueIndex('organization_events_by_id').on(table.organizationId, table.eventId),
-    // What webhooks have not read yet.
+    // For events that webhooks have not read yet.
     index('organization_events_by_place').on(table.organizationId, table.place),
-    // Lists of one customer or type, and the erasure.
+    // For lists of one customer or type, and the erasure.
     index('organization_events_by_customer').on(table.organizationId, table.customerId, table.eventId),
     index('organization_events_by_type').on(table.organizationId, table.type, table.eventId),
-    // The retention.
+    // For the retention.
     index('organization_events_by_time').on(table.atMs),
   ],
 );

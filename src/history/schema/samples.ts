@@ -6,9 +6,9 @@ import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
-/** What a sample takes beside its texts: the row, and its ids again in four indexes. */
+/** The size of a sample besides its texts: the row, and its ids again in four indexes. */
 const SAMPLE_OVERHEAD_BYTES = 1024;
-/** Texts that a caller chooses, beside the payload. */
+/** Texts that a caller chooses, besides the payload. */
 const SAMPLE_TEXTS = [
   ...['sample_id', 'customer_id', 'feature', 'environment', 'tags', 'provider', 'model'],
   ...['decision_id', 'decision_policy_version'],
@@ -20,7 +20,7 @@ export const samples = sqliteTable(
   {
     organizationId: text('organization_id').$type<OrganizationId>().notNull(),
     sampleId: text('sample_id').notNull(),
-    /** Of the request, so that a retry is known from another sample. */
+    /** The fingerprint of the request: it distinguishes a retry from another sample. */
     fingerprint: text('fingerprint').notNull(),
     receivedAtMs: integer('received_at_ms').notNull(),
     expiresAtMs: integer('expires_at_ms').notNull(),
@@ -37,7 +37,7 @@ export const samples = sqliteTable(
     latencyMs: real('latency_ms'),
     payloadBytes: integer('payload_bytes').notNull(),
     /**
-     * What the sample counts against the quota: its texts, and what a row and its entries in the indexes take besides.
+     * The size of the sample against the quota: its texts, and the additional size of its row and index entries.
      * Computed by D1.
      */
     storedBytes: integer('stored_bytes').generatedAlwaysAs(
@@ -46,16 +46,16 @@ export const samples = sqliteTable(
       ),
       { mode: 'virtual' },
     ),
-    /** JSON text of input, output, usage and error. Last, so that lists need not read past it. */
+    /** JSON text of input, output, usage and error. The last column, so that lists need not read past it. */
     payload: text('payload').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.sampleId] }),
-    // Lists and exports, newest or oldest first.
+    // For lists and exports, newest or oldest first.
     index('samples_by_time').on(table.organizationId, table.receivedAtMs, table.sampleId),
-    // The same of one customer, and its erasure.
+    // The same for one customer, and its erasure.
     index('samples_by_customer').on(table.organizationId, table.customerId, table.receivedAtMs, table.sampleId),
-    // Housekeeping: samples whose retention is over.
+    // For housekeeping: samples whose retention is over.
     index('samples_by_expiry').on(table.expiresAtMs),
   ],
 );

@@ -1,6 +1,6 @@
 /**
- * D1: usage, summed from calls. Which table sums what is listed in `../roll-ups.ts`, whose statements alone write these
- * tables, as a part of the batch that brings the calls.
+ * D1: usage, summed from calls. `../roll-ups.ts` lists the sums of each table. Only its statements write these tables,
+ * as a part of the batch that brings the calls.
  */
 
 import { sql } from 'drizzle-orm';
@@ -8,9 +8,9 @@ import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlit
 import type { CustomerId, OrganizationId } from '../../domain/ids.ts';
 
 /**
- * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the one and what
- * remains to the other, so neither leaves 64 bits before there are a billion calls; what remains is not carried over,
- * and may be negative where something was taken back. Ordered and compared by `COST` (usage.ts), read through
+ * A sum of costs: cost_usd x 1e9 + cost_rest_nano_usd nano-USD. Each call adds its whole dollars to the first and the
+ * rest to the second column, so neither exceeds 64 bits before there are a billion calls; the rest is not carried over,
+ * and may be negative after something was taken back. Ordered and compared by `COST` (usage.ts), read through
  * `nanoOfParts`.
  */
 const sumOfCost = () => ({
@@ -18,7 +18,7 @@ const sumOfCost = () => ({
   costRestNanoUsd: integer('cost_rest_nano_usd').notNull(),
 });
 
-/** What is counted of ended calls, wherever they are summed. */
+/** The figures of ended calls in every sum. */
 const usageFigures = () => ({
   calls: integer('calls').notNull(),
   unpricedCalls: integer('unpriced_calls').notNull(),
@@ -27,22 +27,22 @@ const usageFigures = () => ({
   outputTokens: integer('output_tokens').notNull(),
   reasoningTokens: integer('reasoning_tokens').notNull(),
   searches: integer('searches').notNull(),
-  /** Of those counted, calls with provisional usage, and their part of the cost. */
+  /** The calls with provisional usage among them, and their part of the cost. */
   provisionalCalls: integer('provisional_calls').notNull().default(0),
   provisionalCostUsd: integer('provisional_cost_usd').notNull().default(0),
   provisionalCostRestNanoUsd: integer('provisional_cost_rest_nano_usd').notNull().default(0),
   ...sumOfCost(),
-  /** What the customers' balances pay for them: a sum like that of the cost. */
+  /** The amount that the customers' balances pay for them: a sum in the same form as the cost. */
   chargeUsd: integer('charge_usd').notNull().default(0),
   chargeRestNanoUsd: integer('charge_rest_nano_usd').notNull().default(0),
 });
 
-/** The same of one hour, in every dimension that reports ask for. */
+/** The same for one hour, in every dimension of the reports. */
 const usageOfHour = () => ({
   organizationId: text('organization_id').$type<OrganizationId>().notNull(),
   customerId: text('customer_id').$type<CustomerId>().notNull(),
   hourMs: integer('hour_ms').notNull(),
-  /** Empty where there is none: NULL would not be a key. */
+  /** Empty if there is none: NULL cannot be a key. */
   feature: text('feature').notNull(),
   provider: text('provider').notNull(),
   model: text('model').notNull(),
@@ -51,8 +51,8 @@ const usageOfHour = () => ({
 });
 
 /**
- * Usage by UTC hour of the end of calls, in every dimension that reports ask for. It is the sum of the calls, and stays
- * when old calls are deleted; it has a retention of its own.
+ * Usage by UTC hour of the end of calls, in every dimension of the reports. It is the sum of the calls, and stays when
+ * old calls are deleted; it has a retention of its own.
  */
 export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
   primaryKey({
@@ -69,24 +69,24 @@ export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
 ]);
 
 /**
- * What the batch that is being delivered adds to the usage, or takes back; the batch itself counts it in every roll-up
- * and empties the table again, so outside a batch it has no rows.
+ * The usage that the present batch adds, or takes back. The batch itself counts it in every roll-up and empties the
+ * table again, so outside a batch it has no rows.
  */
 export const usageChanges = sqliteTable('usage_changes', {
   ...usageOfHour(),
-  /** The model of calls that cost something, else empty. */
+  /** The model of calls that cost something, otherwise empty. */
   paidModel: text('paid_model').notNull(),
 });
 
 /**
- * Usage of an organization as a whole, in one dimension, by UTC hour. An organization's rows do not grow with its
+ * The total usage of an organization, in one dimension, by UTC hour. An organization's rows do not grow with its
  * customers.
  */
 export const organizationHours = sqliteTable(
   'organization_hours',
   {
     organizationId: text('organization_id').$type<OrganizationId>().notNull(),
-    /** Which column of `usage_hours` the key is of: `feature`, `provider`, `model` or `outcome`. */
+    /** The column of `usage_hours` that has the key: `feature`, `provider`, `model` or `outcome`. */
     dimension: text('dimension').notNull(),
     hourMs: integer('hour_ms').notNull(),
     key: text('key').notNull(),
@@ -108,12 +108,12 @@ export const organizationDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.dayMs, table.key] })],
 );
 
-/** A sum of costs as one number, written as `COST` (usage.ts) writes it: only then SQLite uses the index. */
+/** A sum of costs as one number, spelled as in `COST` (usage.ts): otherwise SQLite does not use the index. */
 const cost = sql`(cost_usd * 1000000000 + cost_rest_nano_usd)`;
 
 /**
- * The cost of a customer by weeks since 1970-01-01 (UTC): no customer's cost in a period exceeds that of its weeks, so
- * those with the highest cost are found among those with the highest cost of a week.
+ * The cost of a customer by weeks since 1970-01-01 (UTC): a customer's cost in a period does not exceed the cost of its
+ * weeks, so the customers with the highest cost are among those with the highest cost of a week.
  */
 export const customerWeeks = sqliteTable(
   'customer_weeks',
@@ -126,14 +126,14 @@ export const customerWeeks = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.weekMs] }),
-    // The customers with the highest cost: without it, a list of them reads all customers.
+    // For the customers with the highest cost: without it, a list of them reads all customers.
     index('customer_weeks_by_cost').on(table.organizationId, table.weekMs, cost, table.calls),
   ],
 );
 
 /**
- * What a customer had used by the end of an hour, for every hour with usage: a period is the difference of two rows,
- * however long it is.
+ * A customer's total usage up to the end of an hour, for every hour with usage: any period is the difference of two
+ * rows.
  */
 export const customerRunningTotals = sqliteTable(
   'customer_running_totals',
@@ -148,7 +148,7 @@ export const customerRunningTotals = sqliteTable(
 
 /**
  * Completed and failed calls of a customer by UTC day and model. Calls that cost nothing count under an empty model,
- * because their models are whatever callers sent.
+ * because callers may send any name for them.
  */
 export const customerDays = sqliteTable(
   'customer_days',
@@ -163,12 +163,12 @@ export const customerDays = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.dayMs, table.paidModel] }),
-    // Whether a customer uses a model; written once for each row, because its columns never change.
+    // For whether a customer uses a model; written once for each row, because its columns never change.
     index('customer_days_by_model').on(table.organizationId, table.paidModel, table.customerId, table.dayMs),
   ],
 );
 
-/** Usage of a feature, in the dimensions that are listed of it, customers aside. */
+/** Usage of a feature, in the listed dimensions except customers. */
 const usageOfFeature = () => ({
   organizationId: text('organization_id').$type<OrganizationId>().notNull(),
   feature: text('feature').notNull(),
@@ -213,12 +213,12 @@ export const featureCustomerWeeks = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.weekMs] }),
-    // The customers with the highest cost within a feature.
+    // For the customers with the highest cost within a feature.
     index('feature_customer_weeks_by_cost').on(table.organizationId, table.feature, table.weekMs, cost, table.calls),
   ],
 );
 
-/** What a customer had used of a feature by the end of an hour. */
+/** A customer's total usage of a feature up to the end of an hour. */
 export const featureRunningTotals = sqliteTable(
   'feature_running_totals',
   {
@@ -232,8 +232,8 @@ export const featureRunningTotals = sqliteTable(
 );
 
 /**
- * The highest output rate of a model among the answers that ended on a UTC day, of all organizations of the database. It
- * says nothing of anybody, so no erasure touches it.
+ * The highest output rate of a model among the answers that ended on a UTC day, of all organizations of the database.
+ * It reveals nothing about anybody, so no erasure touches it.
  */
 export const outputRates = sqliteTable(
   'output_rates',
@@ -246,7 +246,7 @@ export const outputRates = sqliteTable(
   },
   (table) => [
     primaryKey({ columns: [table.modelKey, table.dayMs] }),
-    // Days that are over.
+    // For days that are over.
     index('output_rates_by_day').on(table.dayMs),
   ],
 );

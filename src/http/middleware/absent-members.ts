@@ -1,12 +1,15 @@
 /**
- * What a serializer writes for a member that has no value: `null`, and of `feature` the empty text, which begin echoes
- * where none was sent. Such members are absent, at every depth that the schema knows, unless the field itself takes the
- * value: there it means something.
+ * Removes members without a value from a body, in the way that serializers write them: `null`, and for `feature` an
+ * empty text, which begin echoes if none was sent. Such members count as absent at every depth that the schema knows,
+ * unless the field itself takes the value: there it has a meaning.
  */
 import { z } from 'zod';
 import { isRecord } from '../../contract/identity.ts';
 
-/** The body without members that are absent. It is not validated, and what the schema does not know stays as it is. */
+/**
+ * The body without members that are absent. It is not validated, and members that the schema does not know stay
+ * unchanged.
+ */
 export function withoutAbsent(schema: z.ZodType, value: unknown): unknown {
   if (schema instanceof z.ZodPipe)
     return withoutAbsent((isPreprocess(schema) ? schema.out : schema.in) as z.ZodType, value);
@@ -26,7 +29,7 @@ function ofObject(schema: z.ZodObject, value: Record<string, unknown>): unknown 
   const present = Object.entries(value).filter(([name, member]) => {
     const isAbsent = member === null || (name === 'feature' && member === '');
     if (!isAbsent) return true;
-    // Other spellings of a field are not in the shape. A closed object says itself what becomes of unknown members.
+    // Other spellings of a field are not in the shape. A closed object itself decides about unknown members.
     const field = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined;
     return field ? (field as z.ZodType).safeParse(member).success : isClosed;
   });
@@ -35,7 +38,7 @@ function ofObject(schema: z.ZodObject, value: Record<string, unknown>): unknown 
   );
 }
 
-/** As the option that the discriminator names. */
+/** Uses the option that the discriminator names. */
 function ofUnion(schema: z.ZodDiscriminatedUnion, value: Record<string, unknown>): unknown {
   const name = schema.def.discriminator;
   const options = schema.options as readonly z.ZodObject[];
@@ -47,5 +50,5 @@ function mapped(value: Record<string, unknown>, change: (member: unknown, name: 
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member, name)]));
 }
 
-/** A preprocessed schema has its fields behind the function. */
+/** The fields of a preprocessed schema are behind its function. */
 const isPreprocess = (schema: z.ZodPipe) => schema.in instanceof z.ZodTransform;

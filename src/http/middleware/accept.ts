@@ -1,20 +1,20 @@
 /**
- * Which media type an answer has: the vendor's own, under the name that the `Accept` header asks for (RFC 9110, 12.5.1),
- * or CSV of a list that has it.
+ * The media type of an answer: the vendor's own, under the name that the `Accept` header asks for (RFC 9110, 12.5.1),
+ * or CSV for a list that has it.
  */
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
 
 /** The vendor media type of version 1, whatever the brand. */
 const VENDOR_TYPE = /^application\/vnd\.[a-z0-9][a-z0-9_-]{0,63}\.v1\+json$/;
-/** From the most specific: the first that the header names decides. */
+/** From the most specific: the first one that the header names decides. */
 const RANGES_OF_DEFAULT = [MEDIA_TYPE, 'application/*', '*/*'];
-/** Between commas, and between semicolons, that are not in quotes. */
+/** Entries are between commas or semicolons that are not in quotes. */
 const ENTRIES = /(?:[^,"]|"(?:\\.|[^"\\])*"?)+/g;
 const PARTS = /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g;
 
 /**
- * The vendor media type with the highest weight, and of the same weight one that is named; a wildcard means the
- * contract's. `null` where the header admits none.
+ * The vendor media type with the highest weight, and among equal weights a named one; a wildcard means the contract's.
+ * `null` if the header admits none.
  */
 export function acceptedType(header: string | undefined): string | null {
   if (header === undefined || header === MEDIA_TYPE) return header ?? null;
@@ -34,7 +34,7 @@ export function prefersCsv(header: string | undefined): boolean {
   return csv > 0 && [...weights].every(([range, weight]) => !isJson(range) || weight < csv);
 }
 
-/** Each range with its weight, the higher one where it is named twice. */
+/** Each range with its weight, the higher one if it is named twice. */
 function weightsOf(header: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const entry of header.match(ENTRIES) ?? []) {
@@ -45,7 +45,7 @@ function weightsOf(header: string): Map<string, number> {
   return weights;
 }
 
-/** 1 where there is none, or none that can be read. */
+/** 1 if there is none, or none that can be read. */
 function weightOf(parameter: string | undefined): number {
   const weight = parameter === undefined ? 1 : Number.parseFloat(parameter.slice(parameter.indexOf('=') + 1));
   return Number.isNaN(weight) ? 1 : weight;

@@ -1,8 +1,8 @@
 /**
- * What one address may cost in a minute: failed authentications, failed sign-ins, and public pages and lookups that have to be
- * made. The Worker's rate limits count them.
+ * The most that one address may cost in a minute: failed authentications, failed sign-ins, and public pages and lookups
+ * that have to be made. The Worker's rate limits count them.
  *
- * An authentication is counted only after it failed, so that a valid credential always works, whatever else came from its
+ * An authentication is counted only after it failed, so a valid credential always works, whatever else came from its
  * address. Without a rate limit binding, or without an address, nothing is limited.
  */
 import { type Refusal, refuse } from '../../contract/errors.ts';
@@ -11,13 +11,13 @@ import type { AppContext } from './context.ts';
 
 /** The period of the limits in wrangler.toml. */
 export const LIMIT_PERIOD_SECONDS = 60;
-/** Set by Cloudflare; on a direct socket there is none. */
+/** Cloudflare sets this header; a direct socket has none. */
 const ADDRESS_HEADER = 'CF-Connecting-IP';
 const ADDRESS_LENGTH_MAX = 64;
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
-/** 401, or 429 where the address failed too often in this minute. */
+/** 401, or 429 if the address failed too often in this minute. */
 export async function refuseAuthentication(c: AppContext): Promise<Refusal> {
   if (!(await isBeyond(c.env.FAILED_AUTHENTICATIONS, c))) {
     return refuse('UNAUTHORIZED', 'the credential is missing, malformed, unknown or revoked').refusal;
@@ -31,7 +31,7 @@ export function failsToSignInTooOften(c: Pick<AppContext, 'env' | 'req'>): Promi
   return isBeyond(c.env.FAILED_SIGN_INS, c);
 }
 
-/** 429 if the address had too many public pages made in this minute; else this one is counted. */
+/** 429 if the address had too many public pages made in this minute; otherwise this one is counted. */
 export function refuseManyPages(c: AppContext): Promise<Refusal<'RATE_LIMITED'> | null> {
   return refuseMade(c, c.env.MADE_PAGES, 'public pages');
 }
@@ -51,7 +51,7 @@ async function refuseMade(
   return { code: 'RATE_LIMITED', message, retryAfterSeconds: LIMIT_PERIOD_SECONDS };
 }
 
-/** Counts one more of the address. */
+/** Counts one more for the address. */
 async function isBeyond(limit: RateLimit | undefined, { req }: Pick<AppContext, 'req'>): Promise<boolean> {
   const address = req.header(ADDRESS_HEADER);
   if (!limit || !address) return false;

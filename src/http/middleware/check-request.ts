@@ -1,6 +1,6 @@
 /**
  * Everything that is checked before a use case runs, in the order in which refusals are due (401, 406, 403, 415, 413,
- * 400). The metering interface and the gateway share these checks; an `ApiStyle` says in what they differ.
+ * 400). The metering interface and the gateway share these checks; an `ApiStyle` holds their differences.
  */
 import type { z } from 'zod';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
@@ -29,23 +29,23 @@ import { namedQuery } from './query.ts';
 
 export const BODY_BYTES_MAX = 64 * 1024;
 
-/** What a route needs to know of an operation. */
+/** The part of an operation that a route needs. */
 export type RouteSpec = Pick<
   Operation,
   'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv' | 'isChange' | 'isFree'
 > & {
-  /** The body is a form: with a schema its fields are read, without one it is taken as it comes. */
+  /** The body is a form: with a schema its fields are read; without one it stays unchanged. */
   form?: true;
-  /** The schema is that of a JSON object; any other body is taken as bytes. */
+  /** The schema describes a JSON object; any other body is taken as bytes. */
   anyBody?: true;
 };
 
-/** What differs between the metering interface and the gateway. */
+/** The differences between the metering interface and the gateway. */
 export interface ApiStyle {
   /** Requests with an API key must accept the vendor media type, and their answers have it. */
   requiresAccept: boolean;
   /**
-   * A member of a body that is null is absent, and a parameter of a query that the route does not have is refused. The
+   * A null member of a body counts as absent, and a query parameter that the route does not have is refused. The
    * gateway passes both on to vendors.
    */
   isContract?: true;
@@ -59,13 +59,13 @@ export type SessionCredential = Credential & { session: NonNullable<Credential['
 
 type Checked = Result<{ input: { params: unknown; query: unknown; body: unknown; text: RequestBody | undefined } }>;
 
-/** The input of a request that breaks no rule; else the refusal, once its sender can receive it. */
+/** The input of a request that breaks no rule; otherwise the refusal, after its sender can receive it. */
 export async function checkRequest(c: AppContext, style: ApiStyle, operation: RouteSpec): Promise<Checked> {
   const typed = style.requiresAccept && operation.security.kind === 'apiKey';
   const header = c.req.header('Accept');
   const accepted = typed ? acceptedType(header) : null;
   const isCsv = operation.csv === true && prefersCsv(header);
-  // A refusal is JSON whatever was asked for.
+  // A refusal is JSON, whatever type was asked for.
   if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
   const authenticated = await requireCredential(c, operation.security);
   const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
@@ -126,7 +126,7 @@ function readQuery(c: AppContext, style: ApiStyle, schema: z.ZodObject): Result<
   return named.ok ? validate(schema, named.value) : named;
 }
 
-/** A parameter that comes once is a text, one that comes more often a list. */
+/** A parameter that occurs once is a text; one that occurs more often is a list. */
 function queryOf(c: AppContext): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, values]) => [

@@ -1,5 +1,5 @@
 /**
- * What every request carries through the app, and its correlation id, which callers find in their own records.
+ * The context of every request in the app, and its correlation id, which callers find in their own records.
  */
 import type { Context, MiddlewareHandler } from 'hono';
 import { CORRELATION_HEADER } from '../../contract/envelope.ts';
@@ -11,11 +11,11 @@ export interface AppEnv {
   Bindings: Env;
   Variables: {
     correlationId: string;
-    /** Set where the operation asks for an API key. */
+    /** Set if the operation asks for an API key. */
     credential: Credential;
-    /** Set where the operation asks for an operator. */
+    /** Set if the operation asks for an operator. */
     operator: Operator;
-    /** Of the answer, where the request may ask for one; else it is application/json. */
+    /** The media type of the answer, if the request may ask for one; otherwise it is application/json. */
     mediaType?: string;
   };
 }
@@ -26,7 +26,7 @@ export type AppContext = Context<AppEnv>;
 const CORRELATION_ID = /^[\x21-\x7e]{1,200}$/;
 
 export const NO_STORE = 'private, no-store';
-/** A browser that opens a download takes it for what it says it is. */
+/** A browser that opens a download trusts the declared type. */
 export const NO_SNIFF = ['X-Content-Type-Options', 'nosniff'] as const;
 
 /** Gives the request its correlation id: the caller's own, or a new one. */

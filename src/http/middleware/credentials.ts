@@ -1,5 +1,5 @@
 /**
- * Who asks: API keys with their scopes, browsers' session tokens, and operators.
+ * Finds who makes a request: API keys with their scopes, browsers' session tokens, and operators.
  */
 
 import { type Result, refuse } from '../../contract/errors.ts';
@@ -15,7 +15,7 @@ import { NO_ROUTE } from './error-envelopes.ts';
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 
 /**
- * 401 without a live credential of the kind that the operation takes, 429 where the address fails too often. The
+ * 401 without a live credential of the kind that the operation takes, 429 if the address fails too often. The
  * credential of an API key or a session token is set on the context.
  */
 export async function requireCredential(c: AppContext, security: Security): Promise<Result> {
@@ -25,7 +25,9 @@ export async function requireCredential(c: AppContext, security: Security): Prom
   return authenticated;
 }
 
-/** 403 unless the credential has every scope, or the part of one that a legacy prefix grants; of an operator, the role. */
+/**
+ * 403 unless the credential has every scope, or the part of one that a legacy prefix grants; for an operator, the role.
+ */
 export function requireScopes(c: AppContext, security: Security): Result {
   if (security.kind === 'operator') return requireRole(c.get('operator'), security.role);
   const requiredScope = missingScope(security, c.get('credential'));
@@ -43,7 +45,7 @@ async function authenticate(c: AppContext): Promise<Result<{ credential: Credent
   return credential ? { ok: true, credential } : { ok: false, refusal: await refuseAuthentication(c) };
 }
 
-/** The scope that the credential lacks; `null` where it lacks none. */
+/** The scope that the credential lacks; `null` if it lacks none. */
 function missingScope(security: ApiKeySecurity, { permissions, session }: Credential): string | null {
   const { scopes, anyScope, legacyGrant, clientScope } = security;
   if (session) {
@@ -56,8 +58,8 @@ function missingScope(security: ApiKeySecurity, { permissions, session }: Creden
 }
 
 /**
- * 404 where no operator token is configured. The operator token is an admin's; without an `Authorization` header, whom
- * Cloudflare Access let in has the role that an admin gave, if no other site made the request.
+ * 404 if no operator token is configured. The operator token has the role of an admin. Without an `Authorization`
+ * header, a person whom Cloudflare Access let in has the role that an admin gave, if no other site made the request.
  */
 async function authenticateOperator(c: AppContext): Promise<Result> {
   const token = c.env.OPERATOR_TOKEN;

@@ -1,14 +1,14 @@
 /**
- * Cross-site request forgery: a browser adds cookies, and Cloudflare Access a token, to whatever another site had it
- * send. Such a request counts only if a page of this origin, or a program that says so, has sent it.
+ * Cross-site request forgery: a browser adds cookies, and Cloudflare Access a token, to any request that another site
+ * makes it send. Such a request counts only if a page of this origin, or a program that says so, has sent it.
  */
 import { OPERATOR_HEADER } from '../../contract/envelope.ts';
 import { type Result, refuse } from '../../contract/errors.ts';
 import type { AppContext } from './context.ts';
 
 /**
- * Of every method: reading costs time of the databases too. Two signs are asked for, because either may be missing: an
- * old browser sends no `Sec-Fetch-Site`, and a proxy in front may allow headers in preflights.
+ * Applies to every method: reading costs the databases time too. Two signs are accepted, because either may be missing:
+ * an old browser sends no `Sec-Fetch-Site`, and a proxy in front may allow headers in preflights.
  */
 export function requireSameOrigin(c: AppContext): Result {
   const site = c.req.header('Sec-Fetch-Site');

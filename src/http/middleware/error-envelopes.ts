@@ -1,6 +1,6 @@
 /**
- * How refusals look on the wire: in the envelope of the metering interface and the operator API, in the lookup's, and
- * on a page. The gateway's envelope is in src/gateway/error-envelope.ts, because objects write it too.
+ * The form of refusals on the wire: in the envelope of the metering interface and the operator API, in the lookup's,
+ * and on a page. The gateway's envelope is in src/gateway/error-envelope.ts, because objects write it too.
  *
  * Each envelope has one table with an entry for each of its codes; `ERROR_STATUS` of the contract is the first.
  */
@@ -22,7 +22,7 @@ import { thrownRefusal } from '../../platform/unavailable.ts';
 import type { AppContext } from './context.ts';
 
 const JSON_TYPE = 'application/json';
-/** When it is not known how long to wait. */
+/** The wait if the right one is unknown. */
 const RETRY_AFTER_SECONDS = 1;
 
 const LOOKUP_STATUS: Record<LookupErrorCode, 400 | 405 | 429 | 500 | 503> = {
@@ -86,12 +86,12 @@ export const onNotFound = (c: AppContext) => refusalResponse(c, NO_ROUTE.refusal
 
 export const onError = (error: Error, c: AppContext) => refusalResponse(c, refusalOf(c, error));
 
-/** The refusal that a request gets for what it threw, which is logged under its correlation id. */
+/** The refusal for a request that threw an error, which is logged under its correlation id. */
 export function refusalOf(c: Pick<AppContext, 'get' | 'req'>, error: unknown) {
   return logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
 }
 
-/** Logs what was thrown, and makes a refusal of it. */
+/** Logs an error that was thrown, and makes a refusal of it. */
 export function logThrown(event: string, fields: Readonly<Record<string, unknown>>, error: unknown) {
   const refusal = thrownRefusal(error);
   log(refusal.code === 'SERVICE_UNAVAILABLE' ? 'warn' : 'error', event, fields, error);

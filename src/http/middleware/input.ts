@@ -1,6 +1,6 @@
 /**
- * Checks of what comes in: media types, body size, and validation against the contract with errors that name field and
- * rule. Each check returns a result; check-request.ts runs them in the order in which refusals are due.
+ * Checks of the incoming request: media types, body size, and validation against the contract with errors that name
+ * field and rule. Each check returns a result; check-request.ts runs them in the order in which refusals are due.
  */
 import type { z } from 'zod';
 import { IDEMPOTENCY_HEADER, MEDIA_TYPE } from '../../contract/envelope.ts';
@@ -27,8 +27,8 @@ export function requireAccept(accepted: string | null): Result {
 }
 
 /**
- * The JSON of the body: 415 unless a body that is there is JSON; 413 while it is read, where it has too many bytes,
- * values or levels; 400 for bytes that are not JSON in UTF-8. No body is an empty object.
+ * The JSON of the body: 415 if the body is not JSON; 413, while it is read, if it has too many bytes, values or levels;
+ * 400 for bytes that are not JSON in UTF-8. No body is an empty object.
  */
 export async function readJson(c: AppContext, bytesMax: number): Promise<Result<{ value: unknown; text: string }>> {
   const typed = checkType(c, isJsonType, 'the Content-Type of a body must be application/json');
@@ -52,7 +52,7 @@ export async function readJson(c: AppContext, bytesMax: number): Promise<Result<
 }
 
 /**
- * A body of any type: the object of one that is JSON, with the body as it came. 415 where it is encoded; 413 and 400 as of
+ * A body of any type: the object of a JSON body, with the unchanged body. 415 if it is encoded; 413 and 400 as for
  * JSON.
  */
 export async function readAny(c: AppContext, bytesMax: number): Promise<Result<{ value: object; body: RequestBody }>> {
@@ -70,7 +70,7 @@ export async function readAny(c: AppContext, bytesMax: number): Promise<Result<{
   return { ok: true, value, body: new JsonText(text, value) };
 }
 
-/** An uploaded form, whose body nobody has read: 413 where it says itself that it is too large. */
+/** An uploaded form with an unread body: 413 if it declares itself too large. */
 export function readUpload(c: AppContext, bytesMax: number): Result<{ value: UploadedForm }> {
   const typed = checkType(c, isFormType, FORM_RULE);
   if (!typed.ok) return typed;
@@ -81,7 +81,7 @@ export function readUpload(c: AppContext, bytesMax: number): Result<{ value: Upl
   return isTooLarge ? tooLarge(bytesMax) : { ok: true, value: { request, bytesMax } };
 }
 
-/** The fields of a form, and the form: 415, 413 and 400 as of JSON. No body is a form without fields. */
+/** The fields of a form, and the form: 415, 413 and 400 as for JSON. No body is a form without fields. */
 export async function readForm(c: AppContext, bytesMax: number): Promise<Result<{ value: object; body?: FormBody }>> {
   const typed = checkType(c, isFormType, FORM_RULE);
   if (!typed.ok) return typed;
@@ -94,12 +94,12 @@ export async function readForm(c: AppContext, bytesMax: number): Promise<Result<
   return form.broken === 'bytes' ? tooLarge(bytesMax) : badRequest({ path: form.path, message: form.rule });
 }
 
-/** How large a body may be: with a session token less than with a key. */
+/** The most bytes of a body: with a session token fewer than with a key. */
 export function bodyBytesMax(session: Session | undefined, bytesMax: number): number {
   return session ? Math.min(bytesMax, SESSION_BODY_BYTES_MAX) : bytesMax;
 }
 
-/** 400 for an idempotency key that cannot be one. */
+/** 400 for an invalid idempotency key. */
 export function checkIdempotencyHeader(c: AppContext): Result {
   const header = c.req.header(IDEMPOTENCY_HEADER);
   const parsed = header === undefined ? null : idempotencyKey.safeParse(header);
@@ -107,7 +107,7 @@ export function checkIdempotencyHeader(c: AppContext): Result {
   return badRequest({ path: IDEMPOTENCY_HEADER, message: parsed.error.issues[0]?.message ?? 'is invalid' });
 }
 
-/** The value as the schema has it; 400 that lists each broken rule. */
+/** The value in the schema's form; a 400 lists each broken rule. */
 export function validate(schema: z.ZodType, value: unknown): Result<{ value: unknown }> {
   const parsed = schema.safeParse(value);
   return parsed.success ? { ok: true, value: parsed.data } : badRequest(...brokenRules(parsed.error));

@@ -1,6 +1,6 @@
 /**
- * The parameters of a query by their names in the contract: snake_case is taken as bodies take it, and a name that the
- * route does not have is refused. A misspelt filter would be answered with everything.
+ * The parameters of a query by their names in the contract. Snake_case is accepted as in bodies; a name that the route
+ * does not have is refused, because a misspelt filter would be answered with everything.
  */
 import type { z } from 'zod';
 import { badRequest, type Result } from '../../contract/errors.ts';
@@ -12,7 +12,7 @@ const NAME_LENGTH_MAX = 100;
 
 type Query = Readonly<Record<string, string | string[]>>;
 
-/** camelCase wins where both spellings are there. */
+/** camelCase wins if both spellings are present. */
 export function namedQuery({ shape }: z.ZodObject, sent: Query): Result<{ value: Query }> {
   const names = Object.keys(shape);
   const bySpelling = new Map([

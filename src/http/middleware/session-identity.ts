@@ -1,5 +1,5 @@
 /**
- * What a browser may not say about itself: its session token decides the customer, the user, the feature and the tags,
+ * The fields that a browser may not state: its session token decides the customer, the user, the feature and the tags,
  * so bodies with those fields are refused. The session's own customer id is accepted, under any of its names.
  */
 import { type Result, refuse } from '../../contract/errors.ts';
@@ -9,7 +9,7 @@ import type { Session } from '../../metering/credentials.ts';
 const CLOSED: ReadonlySet<string> = new Set([...IDENTITY_FIELDS, 'feature', 'tags']);
 const OWN_ID: ReadonlySet<string> = new Set(['customer', 'customerId', 'customer_id']);
 
-/** 400 for the first field that the session decides, 403 for the id of another customer. */
+/** 400 for the first field that the session decides; 403 for the id of another customer. */
 export function checkIdentity({ customerId }: Session, body: unknown): Result {
   if (!isRecord(body)) return { ok: true };
   for (const [path, value] of Object.entries(body)) {

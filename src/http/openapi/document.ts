@@ -2,8 +2,8 @@
  * The OpenAPI 3.1 document, generated from the contract's tables. zod-openapi renders the schemas; names, examples,
  * error answers and permissions are added here.
  *
- * Rendering takes some tenths of a second, so it runs at the first request and once per isolate; documents for
- * different origins differ only in the origin.
+ * Rendering takes some tenths of a second, so it runs once per isolate, at the first request; documents for different
+ * origins differ only in the origin.
  */
 import type { z } from 'zod';
 import { createDocument, type ZodOpenApiObject } from 'zod-openapi';

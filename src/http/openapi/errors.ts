@@ -27,7 +27,7 @@ const MEANING: Record<number, string> = {
 
 /**
  * A response for each status of the envelope's errors, in the media type of the metering interface, and in that of the
- * operator API. A route offers one type alone: some generated clients ask for `application/json` wherever it is offered.
+ * operator API. A route offers only one type: some generated clients ask for `application/json` whenever it is offered.
  */
 export function errorResponses(schema: z.ZodType) {
   return Object.fromEntries(

@@ -19,7 +19,7 @@ export interface Example {
   upload?: { fields: Record<string, string>; file: { field: string; name: string; lines: readonly unknown[] } };
   /** Overrides the operation's usual credential. */
   credential?: string;
-  /** Examples to run first, with changed input where it is given. */
+  /** Examples to run first, with changed input if it is given. */
   needs?: readonly (ExampleId | (Pick<Example, 'params' | 'body'> & { id: ExampleId }))[];
 }
 
@@ -90,7 +90,7 @@ const PLAN = {
   },
 };
 
-/** Erin is on a plan that credit pays for. */
+/** Credit pays for Erin's plan. */
 const ERIN_PAYS = [
   'putPlan',
   { id: 'provisionCustomer', body: { customerId: 'erin' } },
@@ -124,7 +124,7 @@ const CATALOG_MODEL = {
 const MESSAGES = [{ role: 'user', content: 'Say hello.' }];
 const CONTENTS = [{ role: 'user', parts: [{ text: 'Say hello.' }] }];
 const GEMINI = { model: 'gemini-3.8-flash' };
-/** A vendor with open paths; the address is that of the vendor for trying out. */
+/** A vendor with open paths; the address belongs to the vendor for trying out. */
 const JINA = {
   id: 'setVendor',
   params: { ...org, provider: 'jina' },
@@ -134,7 +134,7 @@ const JINA = {
     passthrough: ['/v1/rerank', '/v1/libraries/*'],
   },
 } as const;
-/** An endpoint of an organization; the address is that of the vendor for trying out. */
+/** An endpoint of an organization; the address belongs to the vendor for trying out. */
 const WEBHOOK = { webhookId: 'billing' };
 const WEBHOOK_BODY = {
   url: 'http://127.0.0.1:8788/v1/chat/completions',
@@ -510,7 +510,7 @@ export const EXAMPLES: Record<ExampleId, Example> = {
     body: {
       filename: 'lines.jsonl',
       purpose: 'batch',
-      // With the end of its line.
+      // The bytes include the line end.
       bytes: JSON.stringify(BATCH_LINE).length + 1,
       mime_type: 'text/jsonl',
     },

@@ -21,7 +21,7 @@ const JSON_TYPE = 'application/json';
 /** Stands for any other type. */
 const BYTES_TYPE = 'application/octet-stream';
 const EVENT_STREAM = 'text/event-stream';
-/** Operations whose answer may be a stream of events. */
+/** Operations whose answers may be streams of events. */
 const STREAMS = new Set<ExampleId>([
   'createChatCompletion',
   'createResponse',
@@ -111,7 +111,7 @@ function success(entry: Entry) {
     : codes.length > 0
       ? codes.map((code) => `\`${code}\``).join(' or ')
       : 'Success';
-  // Beside JSON in `content`, generated clients would give every caller a union with a text.
+  // Besides JSON in `content`, generated clients would give every caller a union with a text.
   const asCsv = csv ? '. With `Accept: text/csv` all items as CSV, one line each' : '';
   return {
     description: what + asCsv,
@@ -137,7 +137,7 @@ function limitsOf(id: ExampleId): string[] {
   return id === 'beginCall' || id === 'endCall' ? Object.values(LIMIT_HEADERS) : [];
 }
 
-/** Their answers are not made of tokens, so that no bound of them is lowered. */
+/** Their answers do not consist of tokens, so no bound on tokens is lowered. */
 const WITHOUT_TOKENS: ReadonlySet<ExampleId> = new Set<ExampleId>([
   'createEmbedding',
   'createModeration',
@@ -157,7 +157,7 @@ const MADE_SAFE: ReadonlySet<ExampleId> = new Set<ExampleId>([
   'createMessage',
 ]);
 
-/** Of a deprecated model. */
+/** The headers of a deprecated model. */
 const LIFECYCLE = ['Deprecation', 'Sunset', 'Link'];
 
 function gatewayHeaders(id: ExampleId): string[] {
@@ -230,7 +230,7 @@ function inHeaders({ kind, method, id }: Entry): Reference[] {
   ].map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
-/** `CustomerId`, `CustomerUserId`, `Feature`, `Tags`. */
+/** Makes `CustomerId`, `CustomerUserId`, `Feature`, `Tags`. */
 const parameterOf = (label: string) => label.charAt(0).toUpperCase() + label.slice(1);
 const LABELS = Object.keys(LABEL_HEADERS) as (keyof typeof LABEL_HEADERS)[];
 const LABEL_PARAMETERS = LABELS.map(parameterOf);

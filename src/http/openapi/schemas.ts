@@ -1,6 +1,6 @@
 /**
  * The contract's zod schemas in the OpenAPI document: every exported schema of the contract is a component under its
- * own name, and whatever uses it refers to it.
+ * own name, and every use refers to it.
  *
  * zod-openapi renders them. A schema can differ between requests and answers, because a default makes a field optional
  * to send; the form for requests is then called `<Name>Input`.
@@ -61,7 +61,7 @@ const MODULES: readonly (readonly [Record<string, unknown>, Record<string, strin
   ...[operator, operatorCustomers, operators, plans, prices, vendors].map((each) => [each] as const),
 ];
 
-/** Schemas that are only pieces of others, or queries, which have no body. */
+/** Schemas that are only parts of others, or queries, which have no body. */
 const PIECE = /(?:Body|Fields|Query|Identity|Idempotency)$/;
 
 /** The schemas that the contract exports, by name. A schema has one name: the first. */
@@ -87,7 +87,7 @@ export function queryParameters(schema: z.ZodType): { properties: Record<string,
   const properties = Object.entries(sent.properties ?? {}).map(([name, property]) => {
     const known = property.type ?? property.enum ?? property.anyOf;
     const answered = read.properties?.[name] ?? {};
-    // Text on the wire; clients have a boolean.
+    // The wire has text; clients have a boolean.
     if (answered.type === 'boolean') return [name, answered] as const;
     // A list is sent with commas and parsed as an array.
     return [name, known && answered.type !== 'array' ? property : { ...property, ...answered }] as const;
@@ -131,8 +131,8 @@ function simplify(schema: JsonSchema): void {
 }
 
 /**
- * The document with only the components that its paths use. zod-openapi renders every component, and gives the form for
- * answers the longer name where it differs from the form for requests; here that is the other way round.
+ * The document with only the components that its paths use. zod-openapi renders every component. If the forms for
+ * answers and requests differ, it gives the form for answers the longer name; this swaps the names.
  */
 export function usedComponents(document: OpenApiDocument): OpenApiDocument {
   const { schemas } = document.components;

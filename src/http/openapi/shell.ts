@@ -7,7 +7,7 @@ import { MEDIA_TYPE } from '../../contract/envelope.ts';
 import { EXAMPLES, type Example, type ExampleId } from './examples.ts';
 import { stepsBefore } from './steps.ts';
 
-/** What a request for an operation needs. */
+/** The part of an operation that a request needs. */
 export interface Route {
   method: string;
   path: string;
@@ -26,7 +26,7 @@ export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string
   const lines = stepsBefore(id).map(({ id: needed, example, value }) => {
     const command = curl(routeOf(needed), example, origin);
     if (!value) return `${command} -o /dev/null`;
-    // The first: what the answer holds may have the same field.
+    // Takes the first match: the content of the answer may have the same field.
     const pick = `grep -o '"${value.field}": *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
     return `${value.name}=$(${command} | ${pick})`;
   });
@@ -56,7 +56,7 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
   return `${lines ? `printf '%s\\n' ${lines.join(' ')} | ` : ''}${parts.join(separator)}`;
 }
 
-/** The file comes from the command before. */
+/** The command before creates the file. */
 function formOf({ fields, file: { field, name } }: NonNullable<Example['upload']>): string[] {
   const plain = Object.entries(fields).map(
     ([name, value]) => `-F ${/[^\w/.-]/.test(value) ? literal(`${name}=${value}`) : `${name}=${value}`}`,
@@ -73,7 +73,7 @@ export function addressOf({ path }: Pick<Route, 'path'>, { params, query }: Exam
   return query ? `${address}?${new URLSearchParams(query)}` : address;
 }
 
-/** Double quotes for text with a variable, else single quotes. */
+/** Double quotes for text with a variable, otherwise single quotes. */
 function quoted(text: string): string {
   return /\$[A-Z_]+/.test(text) ? `"${text}"` : `'${text}'`;
 }

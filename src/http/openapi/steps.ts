@@ -1,6 +1,6 @@
 /**
- * The requests that an example needs before it can run, in order: whatever must exist, and whatever answers with a value
- * that the example contains as `$NAME`.
+ * The requests that an example needs before it can run, in order: those that create its objects, and those whose
+ * answers have a value that the example contains as `$NAME`.
  */
 import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
 
@@ -16,7 +16,7 @@ const VARIABLE = /\$([A-Z_]+)/g;
 export function stepsBefore(id: ExampleId): Step[] {
   const steps: Step[] = [];
   const known = new Set<string>();
-  // Ends, because no example needs itself: a test runs all of them.
+  // This ends, because no example needs itself: a test runs all of them.
   const prepare = (example: Example) => {
     for (const need of example.needs ?? []) {
       const { id: needed, ...input } = typeof need === 'string' ? { ...EXAMPLES[need], id: need } : need;

@@ -14,7 +14,7 @@ Periods are half-open: the start belongs to them, the end does not. Instants are
 interface Tag {
   name: string;
   description: string;
-  /** Paths of the group; the first group that matches counts. */
+  /** Paths of the group; the first matching group counts. */
   pattern: RegExp;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Pages of other origins may call every route of the metering interface that takes session tokens: CORS by the table of
- * operations. The gateway does the same for its own.
+ * Web pages of other origins may call every route of the metering interface that takes session tokens: CORS by the
+ * table of operations. The gateway does the same for its own.
  */
 import type { Hono } from 'hono';
 import { cors } from 'hono/cors';

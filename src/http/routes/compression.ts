@@ -1,5 +1,5 @@
 /**
- * Prompt compression over HTTP: recorded savings, who may be billed, the profile, the summary, estimates.
+ * Prompt compression over HTTP: recorded savings, the customers who may be billed, the profile, the summary, estimates.
  */
 import type { Hono } from 'hono';
 import { operations } from '../../contract/operations.ts';

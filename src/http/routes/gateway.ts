@@ -1,6 +1,6 @@
 /**
  * The gateway over HTTP: routes of OpenAI, Anthropic and Google, with errors in the form of each. Browsers may call the
- * two that take session tokens. Requests are checked as those of the metering interface are (mount.ts).
+ * two that take session tokens. Requests are checked as in the metering interface (mount.ts).
  */
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
@@ -94,7 +94,7 @@ function errorBodyOf(c: AppContext): ErrorBody {
   return ERROR_BODIES[formOf(c)];
 }
 
-/** The answer to a path under `/v1/` that is no route. */
+/** The answer to a path under `/v1/` that is not a route. */
 export function gatewayNotFound(c: AppContext): Response {
   const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
   const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
@@ -134,18 +134,18 @@ function mountModels(app: Hono<AppEnv>): void {
   });
 }
 
-/** The request with what its address says of it. */
+/** The request with the parts that its address states. */
 function requestOf(c: AppContext, dialect: Dialect, body: Omit<ModelRequest, 'model'>): ModelRequest {
   const addressed = dialect.addressed?.(modelInPath(c), (name) => c.req.query(name));
   return { ...body, ...addressed } as ModelRequest;
 }
 
-/** The model of a path, without the action that follows it; empty where the path names none. */
+/** The model of a path, without the action that follows it; empty if the path names none. */
 function modelInPath(c: AppContext): string {
   return (c.req.param('model') ?? '').replace(/:\w+$/, '');
 }
 
-/** What becomes of a response that is kept; `createResponse` is a model's. */
+/** Routes for stored responses; `createResponse` is a model's route. */
 function mountResponses(app: Hono<AppEnv>): void {
   pass(app, gatewayOperations.retrieveResponse, (id) => `responses/${id}`);
   pass(app, gatewayOperations.deleteResponse, (id) => `responses/${id}`);
@@ -230,7 +230,7 @@ function passList(app: Hono<AppEnv>, operation: GatewayOperation, path: string):
   });
 }
 
-/** Passes a request with JSON that makes something. */
+/** Passes a request with JSON that creates an object. */
 function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string) => string): void {
   mount(app, operation, async (c, { body, text }) => {
     const passed = keptRequest(c, operation, path);
@@ -242,7 +242,7 @@ function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string
 
 type JsonOperation = GatewayOperation & { body: z.ZodType<Record<string, unknown>> };
 
-/** The request as the vendor gets it; `null` if its id is none. */
+/** The request in the vendor's form; `null` if its id is invalid. */
 function keptRequest(c: AppContext, { method }: GatewayOperation, path: (id: string) => string): KeptRequest | null {
   const objectId = c.req.param('id');
   if (objectId !== undefined && !VENDOR_ID.test(objectId)) return null;
@@ -256,7 +256,7 @@ const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
     ? [operation, { ...operation, path: operation.path.replace('/v1beta/', '/v1/') }]
     : [operation];
 
-/** Mounts an operation, with CORS where it accepts session tokens. Only browsers send `Origin`. */
+/** Mounts an operation, with CORS if it accepts session tokens. Only browsers send `Origin`. */
 function mount<O extends GatewayOperation>(app: Hono<AppEnv>, operation: O, handler: Handler<O>): void {
   if (operation.security.clientScope)
     app.use(operation.path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
@@ -272,7 +272,7 @@ function checkSessionBody({ organization }: SessionCredential, body: unknown, pa
   return refuse('FIELD_NOT_ALLOWED', message, { members: { details: [{ path: param ?? 'body', message }] } });
 }
 
-/** The answer to a request that reached no use case. After too many failed authentications a retry does not help. */
+/** The answer to a request that reached no use case. After too many failed authentications, a retry does not help. */
 function refuseRequest(c: AppContext, refusal: Refusal): Response {
   const final = refusal.code === 'RATE_LIMITED' && { retry: false };
   return respond(c, refusalAnswer({ ...refusal, ...final }, errorBodyOf(c)));
@@ -281,9 +281,7 @@ function refuseRequest(c: AppContext, refusal: Refusal): Response {
 /** Statuses whose answers have no body. */
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
-/**
- * Created with all headers at once: changing a response afterwards copies it, with its body as a stream.
- */
+/** Created with all headers at once: a later change would copy the response, with its body as a stream. */
 function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Response {
   const correlationId = c.get('correlationId');
   const own = {
@@ -299,7 +297,7 @@ function labelsOf(c: AppContext) {
   return headerLabels((name) => c.req.header(name));
 }
 
-/** The headers of the request that a vendor gets: of a browser none. */
+/** The headers of the request that a vendor gets; none of a browser's. */
 function toVendorOf(c: AppContext): Record<string, string> {
   return c.get('credential').session ? {} : headersToVendor((name) => c.req.header(name));
 }

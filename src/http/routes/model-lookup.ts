@@ -40,7 +40,7 @@ export function modelLookup(): Hono<AppEnv> {
     }),
   );
   app.get('*', async (c, next) => {
-    // The router answers HEAD as GET; the contract has only GET.
+    // The router answers HEAD like GET; the contract has only GET.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
     const asked = askedOf(c.req.raw.url) ?? '';

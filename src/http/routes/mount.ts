@@ -1,6 +1,6 @@
 /**
  * Mounts an operation of the contract: its request is checked, its handler gets the validated input, and any other
- * method of its path is answered with 405.
+ * method of its path gets 405.
  *
  * The metering interface and the gateway are mounted by the same functions, each with its own `ApiStyle`.
  */
@@ -28,7 +28,7 @@ export interface Input<O extends RouteSpec> {
   params: O extends { params: z.ZodType } ? z.output<O['params']> : undefined;
   query: O extends { query: z.ZodType } ? z.output<O['query']> : undefined;
   body: O extends { body: z.ZodType } ? z.output<O['body']> : O extends { form: true } ? UploadedForm : undefined;
-  /** The body as it came. */
+  /** The unchanged body. */
   text: O extends { body: z.ZodType } ? RequestBody : undefined;
 }
 
@@ -66,8 +66,8 @@ export function mountList<O extends Operation>(
 }
 
 /**
- * An operation with a paginated answer, of which `csv` makes text where the request prefers that: then `answer` gets no
- * page, and has all items.
+ * An operation with a paginated answer. If the request prefers CSV, `csv` makes text of the answer: then `answer` gets
+ * no page, and has all items.
  */
 export function mountCsvList<O extends Operation & { csv: true }>(
   app: Hono<AppEnv>,
@@ -82,7 +82,7 @@ export function mountCsvList<O extends Operation & { csv: true }>(
   });
 }
 
-/** An operation whose answer `csv` makes text where the request prefers that. */
+/** An operation whose answer `csv` turns into text if the request prefers that. */
 export function mountCsv<O extends Operation & { csv: true }>(
   app: Hono<AppEnv>,
   operation: O,
@@ -114,7 +114,7 @@ export function mountRoute<O extends RouteSpec>(
   });
 }
 
-/** Call after all routes: another method of a known path is answered with 405. */
+/** Call this after all routes: another method of a known path gets 405. */
 export function mountMethodNotAllowed(
   app: Hono<AppEnv>,
   routes: readonly RouteSpec[] = Object.values<Operation>(operations),
@@ -132,9 +132,9 @@ export function mountMethodNotAllowed(
   }
 }
 
-/** The path with its parameters as the router has them. */
+/** The path with its parameters in the router's form. */
 export function honoPath({ path }: RouteSpec): string {
-  // A model's name and a vendor's path may contain slashes, and end a path but for an action.
+  // A model's name and a vendor's path may contain slashes, so they end a path, except for an action.
   return path.replace(/\{(model|modelKey|path)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
 }
 

@@ -1,5 +1,6 @@
 /**
- * The operator API over HTTP: every use case of `src/operator`, and the operations whose answer is no envelope of JSON.
+ * The operator API over HTTP: every use case of `src/operator`, and the operations whose answers are not JSON
+ * envelopes.
  */
 import type { Hono } from 'hono';
 import { accept } from '../../contract/errors.ts';
@@ -16,7 +17,7 @@ import { mountUseCase } from './use-cases.ts';
 const LINES_TYPE = 'application/jsonl; charset=utf-8';
 
 export function mountOperator(app: Hono<AppEnv>): void {
-  // Before the loop: `samples/export` would be read as the id of a sample.
+  // Mounted before the loop: `samples/export` would be read as the id of a sample.
   mount(app, operations.exportSamples, async (c, { params, query }) => {
     const answer = await exportSamples(c.env, params.org, query);
     return answer.ok ? c.body(answer.data, 200, { 'Content-Type': LINES_TYPE }) : answer;

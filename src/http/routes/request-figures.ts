@@ -1,6 +1,7 @@
 /**
- * Counts the requests that this isolate answers, and how long each took until its answer began, and sends the sums to the
- * object that keeps them: at most every few seconds, beside a request. What an isolate holds when it ends is lost.
+ * Counts the requests that this isolate answers, and the time of each until its answer began. It sends the sums to the
+ * object that stores them, at most every few seconds, beside a request. Sums that an isolate holds when it ends are
+ * lost.
  */
 import type { MiddlewareHandler } from 'hono';
 import type { RequestKind } from '../../contract/health-history.ts';
@@ -13,7 +14,7 @@ import { type AppEnv, deferrer } from '../middleware/context.ts';
 
 const SEND_MS = 10_000;
 
-/** At most the kinds of two hours: they are sent before a third begins. */
+/** The kinds of at most two hours: they are sent before a third hour begins. */
 const held = remember(() => new Map<string, RequestFigures>());
 const sentMs = remember(() => 0);
 
@@ -32,7 +33,7 @@ export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
   );
 };
 
-/** `null` for pages, and for what operators ask. */
+/** `null` for pages, and for operators' requests. */
 function kindOf(path: string): RequestKind | null {
   if (path === '/call_begin') return 'begin';
   if (path === '/call_end') return 'end';
@@ -40,7 +41,7 @@ function kindOf(path: string): RequestKind | null {
   return /^\/(v1(beta)?|call)(\/|$)/.test(path) ? 'gateway' : 'other';
 }
 
-/** Strangers, and what does not exist, say nothing of the service. */
+/** Requests of strangers and for missing objects tell nothing about the service. */
 function isServed(status: number): boolean {
   return status !== 401 && status !== 404 && status !== 405;
 }

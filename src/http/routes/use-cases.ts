@@ -20,8 +20,8 @@ export function mountUseCase(app: Hono<AppEnv>, useCase: AnyUseCase): void {
 }
 
 /**
- * Mounts a use case of the operator at the route that a key of the organization has for it. The log names the key, and
- * idempotency keys are the organization's own.
+ * Mounts a use case of the operator at the route for a key of the organization. The log names the key, and idempotency
+ * keys are the organization's own.
  */
 export function mountForTenant(app: Hono<AppEnv>, own: Operation, useCase: AnyUseCase): void {
   mountAt(app, own, useCase, tenantIn, (input, c) => ({

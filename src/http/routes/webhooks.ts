@@ -1,5 +1,5 @@
 /**
- * Webhooks over HTTP for keys of the organization: the operator's use cases, which know who asks.
+ * Webhooks over HTTP for keys of the organization: the operator's use cases, which know the requester.
  */
 
 import type { Hono } from 'hono';

@@ -2,16 +2,16 @@
  * The expected quantity of each bucket, from the other days alone: a level that follows steps and trends, times the
  * weekday factor, times the hour's share.
  *
- * A day is never part of its own expectation, so an anomaly cannot hide in it. Every part is a median or a trimmed mean,
- * so that anomalies do not distort the expectation of other days either. Of two values that differ, the earlier one says
- * what is usual.
+ * A day is never part of its own expectation, so an anomaly cannot hide in it. Every part is a median or a trimmed
+ * mean, so that anomalies do not distort the expectation of other days either. If only two values are known and they
+ * differ, the earlier one counts as usual.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { clamp, mean, median, SD_PER_MAD, sum } from '../statistics.ts';
 
 /**
- * Days on each side of a running median over fifteen days, more than half of which must be unusual before the level
- * moves: an episode of a week does not move it.
+ * Days on each side of a running median over fifteen days. More than half of these days must be unusual before the
+ * level moves, so an episode of a week does not move it.
  */
 const LEVEL_DAYS_ASIDE = 7;
 /** From this many values on, the mean omits the largest and the smallest. */
@@ -24,8 +24,8 @@ const IDLE_FACTOR_MAX = 0.02;
 const PROFILE_PRIOR_WEEKS = 2;
 
 /**
- * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days in `skipped` do not count as
- * usual.
+ * Expected quantity of each bucket. The length of `values` is a multiple of `perDay`. Days in `skipped` are not usual
+ * days.
  */
 export function seasonalExpectation(
   values: readonly number[],
@@ -78,20 +78,20 @@ function weekdayFactors(days: readonly (number | null)[], levels: readonly numbe
     if (others < 1) return 1;
     const error = within / others;
     const rest = weekdays.filter(({ count }, weekday) => count > 0 && weekday !== at % DAYS_PER_WEEK);
-    // That this weekday differs, two days have to say.
+    // One day does not show that a weekday differs: at least two have to.
     const difference = (factor - 1) ** 2;
     const agreed = others > 1 || own === null ? difference : Math.min(difference, (own - 1) ** 2);
     const real = Math.max(0, variance(rest.map(({ usual }) => usual)) - error, agreed - error);
-    // Without noise and without a rhythm there is nothing to shrink.
+    // Without noise and without a rhythm, there is nothing to shrink.
     const weight = real + error > 0 ? real / (real + error) : 1;
     return 1 + weight * (factor - 1);
   });
 }
 
 /**
- * What the values at the same place of other periods say of each value; `null` where nothing is known. It is their mean
- * without the largest and the smallest. Of two others the nearer one counts, and a single other one only if it is
- * earlier: which of two values is unusual, only a third can tell.
+ * The usual value at each position, from the same position of the other periods; `null` if nothing is known. It is
+ * their mean without the largest and the smallest. If there are two others, the nearer one counts; a single one counts
+ * only if it is earlier: only a third value can show which of two is unusual.
  */
 function usualOfOthers(values: readonly (number | null)[], period: number): (number | null)[] {
   const usual: (number | null)[] = [...values];
@@ -112,7 +112,7 @@ function usualOfOthers(values: readonly (number | null)[], period: number): (num
   return usual;
 }
 
-/** `sorted` has the value itself too, and at least one other; `previous` is the value of the period before. */
+/** `sorted` also contains the value itself and at least one other; `previous` is the value of the period before. */
 function withoutOwn(own: number, previous: number | null, sorted: readonly number[], total: number): number {
   const [first = own, second = own] = sorted;
   const [beforeLast = own, last = own] = sorted.slice(-2);
@@ -130,7 +130,9 @@ function runningMedian(values: readonly (number | null)[]): number[] {
   });
 }
 
-/** The same without the value itself; of two middle values, the nearer one: a step is no anomaly. */
+/**
+ * The same without the value itself. If there are two middle values, the nearer one counts: a step is not an anomaly.
+ */
 function medianOfOthers(values: readonly (number | null)[]): number[] {
   return values.map((own, at) => {
     const [start, end] = levelWindow(at, values.length);
@@ -152,7 +154,7 @@ function levelWindow(at: number, length: number): [number, number] {
   return [start, start + size];
 }
 
-/** Each day's expectation, spread over its buckets as the other weeks were. */
+/** Each day's expectation, spread over its buckets by the pattern of the other weeks. */
 function expectedParts(
   values: readonly number[],
   daily: readonly number[],

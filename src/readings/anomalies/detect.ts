@@ -39,7 +39,7 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   return episodes.sort((a, b) => a.startMs - b.startMs || (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));
 }
 
-/** Usage of a bucket; what is not said is nothing. */
+/** The usage of a bucket; an absent field is zero. */
 export type Used = Partial<UsageBucket> & { startMs: number };
 
 /** The buckets of all UTC hours in [fromMs, toMs), from the hours with usage. */
@@ -57,7 +57,7 @@ function filled(used: readonly Used[], { fromMs, toMs, sizeMs }: { fromMs: numbe
   const buckets: UsageBucket[] = [];
   for (let startMs = Math.ceil(fromMs / sizeMs) * sizeMs; startMs + sizeMs <= toMs; startMs += sizeMs) {
     const used: Partial<UsageBucket> = known.get(startMs) ?? NO_USAGE;
-    // Field by field, because to spread a thousand objects takes longer than to look for anomalies in them.
+    // Copied field by field, because spreading a thousand objects takes longer than searching them for anomalies.
     buckets.push({
       startMs,
       endMs: startMs + sizeMs,

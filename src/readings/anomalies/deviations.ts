@@ -1,8 +1,8 @@
 /**
- * Deviations of a series: buckets whose quantity is further from its expectation than chance allows, and by a ratio that
- * matters. Neighbours with raised scores belong to the same run.
+ * Deviations of a series: buckets whose quantity is further from its expectation than chance allows, and by a ratio
+ * that matters. Neighbours with raised scores belong to the same run.
  *
- * The larger the ratio, the less certain the rest has to be: a large difference is rarely noise.
+ * The larger the ratio, the less certainty is required: a large difference is rarely noise.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
@@ -11,16 +11,16 @@ import { believedNoise, limitForFew, relativeNoise, scoreFor, scoreLimit } from 
 import { type Episode, idleDays, type UsageBucket } from './episode.ts';
 import { type Grain, isTaken, oneADay, runs } from './grain.ts';
 
-/** A neighbour belongs to the run from this share of the limit on. */
+/** A neighbour belongs to the run if its score reaches this share of the limit. */
 const NEIGHBOUR_SHARE = 0.5;
-/** The days over which a chance of a false alarm is reckoned. */
+/** The days to which a chance of a false alarm refers. */
 const CHANCE_DAYS = 30;
-/** The chance that a ratio of any size is a false alarm: of whole days, and of their parts. */
+/** The chance that a ratio of any size is a false alarm: for whole days, and for their parts. */
 const DAY_CHANCE = 0.02;
 const PART_CHANCE = 0.005;
-/** The same where the ratio is large. */
+/** The same for a large ratio. */
 const LARGE = { ratio: 2.25, chance: 0.2 } as const;
-/** With less history the expectation is less certain, so what is large is taken more widely. */
+/** With less history the expectation is less certain, so a smaller ratio counts as large. */
 const LARGE_OF_FEW = { ratio: 1.75, chance: 0.4 } as const;
 const FEW_DAYS_MAX = 27;
 
@@ -38,10 +38,10 @@ export interface Question {
   unit: number;
   /** Episodes whose days do not count as usual. */
   silent: readonly Episode[];
-  /** Episodes of a finer resolution, whose time is not looked at again. */
+  /** Episodes of a finer resolution. Their time is not searched again. */
   found: readonly Episode[];
   direction: 'more' | 'less';
-  /** How many times more, or less, is the least that matters. */
+  /** The least ratio, upwards or downwards, that matters. */
   ratioMin: number;
 }
 
@@ -56,7 +56,7 @@ export function deviations({ buckets, perDay }: Grain, asked: Question): Deviati
   });
   if (!ratios.some((ratio) => ratio >= ratioMin)) return [];
 
-  // The first week has nothing before it: what was expected of it was often learned from itself.
+  // The first week has no earlier days: its expectation was often learned from itself.
   const first = DAYS_PER_WEEK * perDay;
   const measured = observed.length - first;
   const noise = believedNoise(relativeNoise(observed.slice(first), expected.slice(first), unit), measured);

@@ -1,5 +1,5 @@
 /**
- * The distance of a quantity from its expectation, in standard deviations that are usual for the series.
+ * The distance of a quantity from its expectation, in the usual standard deviations of the series.
  *
  * Quantities are treated as counts of a typical unit (one call, or the cost of one call) with variance mean + s^2
  * mean^2: Poisson for small counts, proportional for large ones. The transform (2 / s) asinh(s sqrt(count)) makes that
@@ -14,21 +14,24 @@ const RELATIVE_NOISE_MAX = 4;
 const BISECTIONS = 10;
 /** Anscombe's shift, which stabilizes the variance of small counts. */
 const COUNT_SHIFT = 3 / 8;
-/** With fewer deviations than this, the largest may be the anomaly, and their 95th percentile says nothing. */
+/** With fewer deviations than this, the largest may be the anomaly, and their 95th percentile is not reliable. */
 const TAIL_FROM = 150;
 /** A bucket with a smaller expected count, such as an hour at night, is not used to measure noise. */
 const EXPECTED_MIN = 0.5;
 
 export type Score = (observed: number, expected: number) => number;
 
-/** Half of the deviations of a normal distribution are larger than the one, and a share of them than the other. */
+/**
+ * In a normal distribution, half of the deviations are larger than the first, and a known share is larger than the
+ * second.
+ */
 const MEDIAN_DEVIATION = 1 / SD_PER_MAD;
 const TAIL_DEVIATION = 1.96;
 const TAIL_SHARE = 0.05;
 
 /**
- * The relative noise s of a series around its expectation; `unit` is the quantity of one count. It is that of the median
- * deviation, or of the 95th percentile if that is larger: a series whose quantities often jump is a noisy one.
+ * The relative noise s of a series around its expectation; `unit` is the quantity of one count. It follows from the
+ * median deviation, or of the 95th percentile if that is larger: a series whose quantities often jump is a noisy one.
  */
 export function relativeNoise(observed: readonly number[], expected: readonly number[], unit: number): number {
   const counts: number[] = [];
@@ -40,7 +43,7 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
     means.push(rootOf(mean));
   });
   if (counts.length === 0) return RELATIVE_NOISE_MAX;
-  // Whether deviations are larger than those of a normal distribution: counted, because that takes no sorting.
+  // Whether deviations are larger than in a normal distribution. They are counted, because that needs no sorting.
   const isTooSmall = (noise: number) => {
     let overHalf = 0;
     let overTail = 0;
@@ -61,18 +64,20 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
   return Math.exp(high);
 }
 
-/** What the noise of days is like before any is known: its size, and how many days it weighs as much as. */
+/**
+ * The noise of days that is assumed before any is known: its size, and the number of days that it weighs as much as.
+ */
 const PRIOR_NOISE = 0.2;
 const PRIOR_DAYS = 32;
 
-/** The noise to reckon with where it was measured on few deviations. */
+/** The noise to use if it was measured on few deviations. */
 export function believedNoise(measured: number, deviations: number): number {
   return Math.sqrt((PRIOR_DAYS * PRIOR_NOISE ** 2 + deviations * measured ** 2) / (PRIOR_DAYS + deviations));
 }
 
-/** How much further usual scores go where the noise was measured on few deviations: Student's t by Cornish and Fisher. */
+/** The limit of usual scores if the noise was measured on few deviations: Student's t by Cornish and Fisher. */
 export function limitForFew(limit: number, deviations: number): number {
-  // A median deviation is worth about as much as a standard deviation of half as many values.
+  // A median deviation is about as reliable as a standard deviation of half as many values.
   const freedom = PRIOR_DAYS + deviations / 2;
   return limit * (1 + (limit * limit + 1) / (4 * freedom));
 }

@@ -1,7 +1,7 @@
 /**
  * Usage drops: periods with far fewer calls than the level, the weekday and the hour predict, at most half of them.
  *
- * Days without calls that are a silence are not drops as well.
+ * Days of a silence are not drops as well.
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
@@ -12,7 +12,7 @@ import { unlessFoundBefore } from './grain.ts';
 const RATIO_MIN = 2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
 
-/** Only of whole days: parts of one fall too often, on a quiet night or on a holiday's morning. */
+/** Searches only whole days: parts of a day fall too often, on a quiet night or on a holiday's morning. */
 export function usageDrops(days: readonly UsageBucket[], silent: readonly Episode[]): Episode[] {
   const observed = days.map((bucket) => bucket.calls);
   if (sum(observed) === 0) return [];

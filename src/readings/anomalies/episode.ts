@@ -13,22 +13,22 @@ export type Severity = Anomaly['severity'];
 export interface UsageBucket {
   startMs: number;
   endMs: number;
-  /** In any unit of money, the same for all buckets. */
+  /** In any unit of money, if all buckets use the same. */
   spend: number;
   /** Ended calls, including failed ones. */
   calls: number;
   failedCalls: number;
-  /** Requests that were refused before they ran; they are none of the calls. */
+  /** Requests that were refused before they ran; `calls` does not include them. */
   deniedCalls: number;
-  /** Of all calls, where it is known. */
+  /** The input tokens of all calls, if known. */
   inputTokens: number;
   cachedInputTokens: number;
-  /** Spend by model and by feature, of those that are new. */
+  /** Spend by model and by feature, only for new ones. */
   models: Readonly<Record<string, number>>;
   features: Readonly<Record<string, number>>;
 }
 
-/** Usage of a bucket in which nothing happened. */
+/** The usage of a bucket without activity. */
 export const NO_USAGE = {
   spend: 0,
   calls: 0,
@@ -45,7 +45,7 @@ export interface Episode {
   startMs: number;
   /** Exclusive. If it is the end of the series, the episode may be ongoing. */
   endMs: number;
-  /** In the unit that `UNITS` says. */
+  /** In the unit of `UNITS`. */
   expected: number;
   observed: number;
   severity: Severity;
@@ -53,7 +53,7 @@ export interface Episode {
   evidence: Record<string, number | string>;
 }
 
-/** What `expected` and `observed` of each kind are counted in. A share is 0 to 1. */
+/** The unit of `expected` and `observed` for each kind. A share is 0 to 1. */
 export const UNITS = {
   SPEND_SPIKE: 'USD',
   USAGE_DROP: 'calls',
@@ -71,9 +71,8 @@ export const UNITS = {
 export const BUCKETS_MAX = 2_500;
 
 /**
- * The identity of an episode of a customer, or of the organization where there is none: kind, UTC day of the start,
- * customer, and the model or feature that it is about. It stays the same while an episode grows; no two episodes of one
- * reading share it.
+ * The identity of an episode: kind, UTC day of the start, customer (none for the organization), and the model or
+ * feature that it concerns. It stays the same while an episode grows; no two episodes of one reading share it.
  */
 export function episodeId({ kind, startMs, evidence }: Episode, customerId: CustomerId | null): string {
   const day = utcDay(startMs);
@@ -81,7 +80,7 @@ export function episodeId({ kind, startMs, evidence }: Episode, customerId: Cust
   return [kind, day, customerId ?? '', about].map(encodeURIComponent).join(':');
 }
 
-/** The model or feature that an episode is about. */
+/** The model or feature that an episode concerns. */
 export function subjectOf({ modelKey, feature }: { modelKey?: unknown; feature?: unknown }): string | undefined {
   const subject = modelKey ?? feature;
   return subject === undefined ? undefined : String(subject);
@@ -95,7 +94,7 @@ export function gradeSeverity(figure: number, lowest: { MEDIUM: number; HIGH: nu
 
 export const dayOf = (atMs: number) => Math.floor(atMs / DAY_MS);
 
-/** Which days lie inside one of the episodes. */
+/** The days that lie inside one of the episodes. */
 export function idleDays(buckets: readonly UsageBucket[], perDay: number, episodes: readonly Episode[]): boolean[] {
   const idle: boolean[] = [];
   for (let at = 0; at < buckets.length; at += perDay) {

@@ -1,7 +1,8 @@
 /**
- * Error bursts: periods in which far more calls failed than usual. Denial bursts are the same of requests that were denied.
+ * Error bursts: periods in which far more calls failed than usual. Denial bursts are the same for requests that were
+ * denied.
  *
- * The probability of so many failures is bounded from above (Chernoff), which is fair to small counts: two failures of
+ * The probability of so many failures has an upper bound (Chernoff), which is fair to small counts: two failures of
  * three calls are not a burst if ten percent usually fail. If the failed share itself varies, the bound widens
  * accordingly.
  */
@@ -31,7 +32,7 @@ export function denialBursts(grains: readonly Grain[]): Episode[] {
   }));
 }
 
-/** What a burst is found in: calls, and how many of them failed. */
+/** The data that a burst is searched in: calls, and the number of them that failed. */
 type Attempts = Pick<UsageBucket, 'startMs' | 'endMs' | 'calls' | 'failedCalls'>;
 
 function bursts(
@@ -42,7 +43,7 @@ function bursts(
   const series = grains.map((grain) => grain.buckets.map(attempts));
   const days = series.at(-1) ?? [];
   const found: Episode[] = [];
-  // A day that is not over is only among the finest buckets.
+  // A day that is not over appears only among the finest buckets.
   if (series[0]?.every(({ failedCalls }) => failedCalls === 0)) return found;
   for (const buckets of series) found.push(...unlessFoundBefore(found, burstsAt(buckets, days, kind)));
   return found;

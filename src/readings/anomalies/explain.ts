@@ -1,6 +1,6 @@
 /**
- * What explains an episode: the models, features and customers that contributed most to the change against the same
- * hours of a week before.
+ * The explanation of an episode: the models, features and customers that contributed most to the change against the
+ * same hours of the week before.
  */
 import type { CustomerId } from '../../domain/ids.ts';
 import type { Span, SpanUsage } from '../../history/usage-of-spans.ts';
@@ -8,11 +8,11 @@ import { WEEK_MS } from '../../platform/time.ts';
 import { rounded, sum } from '../statistics.ts';
 import { type AnomalyKind, type Episode, UNITS } from './episode.ts';
 
-/** Of a longer episode, its first week is explained. */
+/** If an episode is longer, its first week is explained. */
 const EXPLAINED_MS_MAX = WEEK_MS;
-/** Less than this share of the change explains nothing. */
+/** A smaller share of the change explains nothing. */
 const SHARE_MIN = 0.2;
-/** Contributions of each dimension. */
+/** The most contributions of each dimension. */
 const NAMED_MAX = 3;
 const DECIMALS = { USD: 9, calls: 0, share: 4 } as const;
 
@@ -21,18 +21,18 @@ const DIMENSIONS = ['model', 'feature', 'customer'] as const;
 export interface Contribution {
   dimension: (typeof DIMENSIONS)[number];
   key: string;
-  /** How much it added to what was observed, or took from it, in the unit of the episode. */
+  /** The quantity that it added to, or removed from, the observed one, in the unit of the episode. */
   change: number;
-  /** Its share of the whole change; above 1 where others changed the other way. */
+  /** Its share of the whole change; above 1 if others changed the other way. */
   share: number;
-  /** How many there are of its dimension: the only model explains nothing. */
+  /** The number of members of its dimension: a single model explains nothing. */
   among: number;
 }
 
-/** Usage of a model, feature or customer in an episode, or before it. */
+/** The usage of a model, feature or customer during an episode, or before it. */
 export type Usage = Omit<SpanUsage, 'place'> & { customerId?: CustomerId };
 
-/** The hours of an episode that are explained, and the same of a week before. */
+/** The explained hours of an episode, and the same hours of the week before. */
 export function spansOf(
   { startMs, endMs }: Pick<Episode, 'startMs' | 'endMs'>,
   customerId: CustomerId | null,
@@ -52,7 +52,7 @@ interface Compared {
 
 /**
  * The contributions to an episode of this kind, the largest of each dimension first. `all` is the whole usage, by model
- * and feature; `customers` is that of the customers who are known by name.
+ * and feature; `customers` is the usage of the customers who are known by name.
  */
 export function contributions(kind: AnomalyKind, all: Compared, customers: Compared): Contribution[] {
   const is = measureOf(kind, all.now);
@@ -86,7 +86,7 @@ function keyOf(usage: Usage, dimension: Contribution['dimension']): string {
   return dimension === 'customer' ? (usage.customerId ?? '') : usage[dimension];
 }
 
-/** What a row adds to the observed quantity of an episode, where `all` is everything that it is a part of. */
+/** The part of an episode's observed quantity that a row adds; `all` is the usage that contains the row. */
 function measureOf(kind: AnomalyKind, all: readonly Usage[]): (usage: Usage) => number {
   const ended = (outcome: string) => (usage: Usage) => (usage.outcome === outcome ? usage.calls : 0);
   switch (kind) {

@@ -1,9 +1,9 @@
 /**
- * A series at several resolutions: an anomaly of one hour is invisible in its day, and one of a day too weak in each of
- * its hours.
+ * A series at several resolutions: an anomaly of one hour is invisible in its day, and an anomaly of a day is too weak
+ * in each of its hours.
  *
- * Quarters of a day and days are those of UTC, so that an episode begins at the same moment whenever it is read; only
- * where there are not yet two weeks of these, days end with the series.
+ * Quarters of a day and days follow UTC, so that an episode begins at the same moment in each reading. Only a series
+ * with less than two weeks of them has days that end with the series.
  */
 
 import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
@@ -32,7 +32,7 @@ export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain
     .filter((grain) => grain.buckets.length >= ANOMALY_DAYS_MIN * grain.perDay);
 }
 
-/** The series by the day. Empty where it has too few whole days. */
+/** The series by the day. Empty if it has too few whole days. */
 export function daysOf(grains: readonly Grain[]): readonly UsageBucket[] {
   return grains.find((grain) => grain.perDay === 1)?.buckets ?? [];
 }
@@ -48,7 +48,7 @@ function joined(buckets: readonly UsageBucket[], perDay: number, size: number): 
   const end = buckets.length - ((buckets.length - start) % perDay);
   for (let first = start; first < end; first += size) {
     const { startMs } = buckets[first] as UsageBucket;
-    // Models and features are read from the finest buckets alone.
+    // Models and features are read only from the finest buckets.
     const total = { ...NO_USAGE, startMs, endMs: startMs };
     for (let at = first; at < first + size; at += 1) {
       const bucket = buckets[at] as UsageBucket;
@@ -65,7 +65,7 @@ function joined(buckets: readonly UsageBucket[], perDay: number, size: number): 
   return result;
 }
 
-/** The runs of consecutive marked places, `[start, end)`; a single unmarked place does not end a run. */
+/** The runs of consecutive marked positions, `[start, end)`; a single unmarked position does not end a run. */
 export function runs(marked: readonly boolean[]): [number, number][] {
   const result: [number, number][] = [];
   for (let at = 0; at < marked.length; at += 1) {
@@ -77,7 +77,7 @@ export function runs(marked: readonly boolean[]): [number, number][] {
   return result;
 }
 
-/** The same runs, of which those that begin on one UTC day are one. */
+/** The same runs, with those that begin on one UTC day joined. */
 export function oneADay(
   found: readonly [number, number][],
   buckets: readonly { startMs: number }[],
@@ -92,12 +92,12 @@ export function oneADay(
   return result;
 }
 
-/** The episodes of a coarser resolution that neither overlap with one already found nor begin on the same day. */
+/** The episodes of a coarser resolution that neither overlap an earlier result nor begin on its day. */
 export function unlessFoundBefore(found: readonly Episode[], coarser: readonly Episode[]): Episode[] {
   return coarser.filter((episode) => !isTaken(found, episode));
 }
 
-/** Whether a period overlaps with an episode that was found, or begins on the same UTC day. */
+/** Whether a period overlaps a found episode, or begins on the same UTC day. */
 export function isTaken(found: readonly Episode[], { startMs, endMs }: { startMs: number; endMs: number }): boolean {
   return found.some(
     (finer) => (finer.startMs < endMs && startMs < finer.endMs) || dayOf(finer.startMs) === dayOf(startMs),

@@ -1,7 +1,8 @@
 /**
  * New expensive models and features: one that was never used before and immediately takes a large share of the spend.
  *
- * What was used in the first two weeks of a series is known. What is new is judged by the week after its first use.
+ * Models and features of the first two weeks of a series are known. A new one is judged by the week after its first
+ * use.
  */
 
 import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
@@ -13,7 +14,10 @@ import { type Episode, gradeSeverity, type UsageBucket } from './episode.ts';
 const SHARE_MIN = 0.2;
 const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.6 } as const;
 
-/** What can be new: where its spend is, its kind of episode, and its name in the evidence. */
+/**
+ * The dimensions that can have a new member: the field of its spend, the kind of its episode, and its name in the
+ * evidence.
+ */
 const NEWCOMERS = [
   { of: 'models', kind: 'NEW_EXPENSIVE_MODEL', name: 'modelKey' },
   { of: 'features', kind: 'NEW_EXPENSIVE_FEATURE', name: 'feature' },
@@ -53,14 +57,14 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, key: string, 
     all += bucket.spend;
   }
   const share = observed / all;
-  // The week so far may contain a single call, so the spend must also be large compared with a usual day.
+  // A young week may contain a single call, so the spend must also be large compared with a usual day.
   if (share < SHARE_MIN || observed < SHARE_MIN * usualDay(buckets, first)) return null;
   const evidence = {
     [newcomer.name]: key,
     shareOfSpend: rounded(share, 4),
     days: rounded((endMs - startMs) / DAY_MS, 2),
   };
-  // What was never used is expected to cost nothing.
+  // An unused model or feature is expected to cost nothing.
   return {
     kind: newcomer.kind,
     startMs,

@@ -2,7 +2,7 @@
  * Use case: anomalies in the usage of an organization and its largest customers, from the roll-ups in D1.
  *
  * The organization, and a customer named in the query, are read by the hour; the largest customers by the day, so that
- * the amount of data is bounded. What explains an episode is read for those of the page alone.
+ * the amount of data is bounded. Explanations are read only for the episodes of the page.
  */
 
 import { keptPart } from '../../config/kept-part.ts';
@@ -31,7 +31,7 @@ import { shareRises } from './shifts.ts';
 
 const CUSTOMERS_MAX = 20;
 
-/** An episode, and whose it is: `null` for the organization. */
+/** An episode and its customer: `null` for the organization. */
 interface Found {
   customerId: CustomerId | null;
   episode: Episode;
@@ -59,7 +59,7 @@ export async function readAnomalies(
     ...detectAnomalies(all, 'hour').map((episode) => ({ customerId: customerId ?? null, episode })),
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
-      // A share is one of the organization's days, also of those before the customer's first.
+      // A share refers to the organization's days, also to those before the customer's first day.
       const days = dayBuckets(bucketsOf(own), { fromMs: firstMs, toMs });
       const shared = days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0);
       const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...shareRises(days, shared)];
@@ -80,7 +80,7 @@ export async function readAnomalies(
 
 const idOf = ({ customerId, episode }: Found) => episodeId(episode, customerId);
 
-/** Starts at the first use: days before it are not usual days, and the first model is not a new one. */
+/** Starts at the first use: earlier days are not usual days, and the first model is not a new one. */
 function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
   const buckets = bucketsOf(rows);
   const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
@@ -122,7 +122,7 @@ function bucketsOf(rows: readonly SpendRow[]): Used[] {
   return [...buckets.values()];
 }
 
-/** The items of the answer, with what explains them. `daily` has the days of the customers that are looked at. */
+/** The items of the answer, with their explanations. `daily` has the days of the customers that are searched. */
 async function explained(
   env: Env,
   organizationId: OrganizationId,

@@ -1,11 +1,11 @@
 /**
- * An episode as one sentence for people: what happened, when, what is usual, and what explains it.
+ * An episode as one sentence for people: the event, its time, the usual value, and the explanation.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { type Episode, subjectOf } from './episode.ts';
 import type { Contribution } from './explain.ts';
 
-/** A contribution is named in the sentence from this share of the change on. */
+/** The least share of the change that a contribution needs to be named in the sentence. */
 const MOSTLY = 0.5;
 /** Significant digits of an amount below a dollar. */
 const SMALL_DIGITS = 2;
@@ -54,9 +54,9 @@ function whatHappened({ kind, startMs, endMs, expected, observed, evidence }: Ep
   }
 }
 
-/** The largest contribution of each dimension, where it is most of the change and not what the sentence is about. */
+/** The largest contribution of each dimension, if it is most of the change and not the subject of the sentence. */
 function mostly({ kind, evidence }: Episode, explainedBy: readonly Contribution[]): string[] {
-  // All of a silence is silent.
+  // A silence has no larger contributions: all of it is silent.
   if (kind === 'SILENCE') return [];
   const named = new Map<string, string>();
   for (const { dimension, key, share, among } of explainedBy)

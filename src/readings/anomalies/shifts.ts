@@ -2,8 +2,8 @@
  * Shifts: a ratio of the day that leaves its usual value and stays away for three days or more, such as the cost of a
  * call, the share of input that came from the cache, a customer's share of the spend.
  *
- * What is usual is the median of up to four weeks before the shift, and stays so while the shift lasts, for at most four
- * weeks: then the new value is the usual one.
+ * The usual value is the median of up to four weeks before the shift. It stays so while the shift lasts, for at most
+ * four weeks: then the new value is the usual one.
  */
 import { mean, median, quantiles, rounded, SD_PER_MAD, Z_95 } from '../statistics.ts';
 import type { Episode, Severity, UsageBucket } from './episode.ts';
@@ -12,31 +12,34 @@ const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 10;
 const SHIFT_DAYS_MIN = 3;
 const SHIFT_DAYS_MAX = 28;
-/** The mean of the shift is at least so many usual deviations away. */
+/** The least distance of the shift's mean, in usual deviations. */
 const DEVIATIONS_MIN = 3;
-/** A day with less says too little of its ratio. */
+/** A day with fewer calls does not give a reliable ratio. */
 const CALLS_MIN = 20;
 const INPUT_TOKENS_MIN = 10_000;
 
-/** A day on which so many more or fewer calls failed than usual says nothing of the cost of a call. */
+/**
+ * If the share of failed calls on a day differs by this much from the usual one, the day does not show the cost of a
+ * call.
+ */
 const FAILED_SHARE_OFF_MAX = 0.1;
 
-/** Of a cost per call: a quarter more or less. */
+/** For a cost per call: a quarter more or less. */
 const COST_RATIO_MIN = 1.25;
 const SEVERE_COST_RATIOS = { MEDIUM: 1.5, HIGH: 2.5 } as const;
-/** Of a cache rate: a third of it, and ten percentage points. */
+/** For a cache rate: a third of it, and ten percentage points. */
 const CACHE_LOSS_MIN = 1 / 3;
 const SEVERE_CACHE_LOSSES = { MEDIUM: 0.5, HIGH: 0.8 } as const;
 const POINTS_MIN = 0.1;
-/** Of a customer's share: half as much again, and ten percentage points. */
+/** For a customer's share: half as much again, and ten percentage points. */
 const SHARE_RATIO_MIN = 1.5;
 const SEVERE_SHARES_ADDED = { MEDIUM: 0.2, HIGH: 0.4 } as const;
 
-/** The part and the whole of one day; `null` where the day says too little. */
+/** The part and the whole of one day; `null` if the day is not reliable. */
 type Parts = { part: number; whole: number } | null;
 
 interface Rule {
-  /** The deviation that is usual at least, in the scale of `scaled`. */
+  /** The least usual deviation, in the scale of `scaled`. */
   noiseMin: number;
   /** Turns a ratio into a number whose deviations are alike at all sizes. */
   scaled: (ratio: number) => number;
@@ -52,12 +55,12 @@ interface Shift {
   evidence: { days: number; usualDeviation: number; deviations: number };
 }
 
-/** A call became dearer or cheaper: another model, a longer prompt, a new price. */
+/** A call became more expensive or cheaper: another model, a longer prompt, a new price. */
 export function costPerCallShifts(days: readonly UsageBucket[]): Episode[] {
   const failed = days.map(({ calls, failedCalls }) => (calls > 0 ? failedCalls / calls : 0));
   const usuallyFailed = median(failed);
   const parts = days.map(({ spend, calls }, at) => {
-    // Whether failed calls cost something, nobody knows here.
+    // Whether failed calls cost something is unknown here.
     const isUsual = Math.abs((failed[at] ?? 0) - usuallyFailed) <= FAILED_SHARE_OFF_MAX;
     return isUsual && calls >= CALLS_MIN && spend > 0 ? { part: spend, whole: calls } : null;
   });
@@ -93,7 +96,10 @@ export function cacheRateDrops(days: readonly UsageBucket[]): Episode[] {
   });
 }
 
-/** A customer takes far more of the organization's spend. `all` has the spend of the organization on the same days. */
+/**
+ * A customer takes a far larger share of the organization's spend. `all` has the spend of the organization on the same
+ * days.
+ */
 export function shareRises(days: readonly UsageBucket[], all: readonly number[]): Episode[] {
   const parts = days.map(({ spend }, at) => ((all[at] ?? 0) > 0 ? { part: spend, whole: all[at] as number } : null));
   const rule: Rule = {
@@ -132,7 +138,7 @@ function shiftAt(parts: readonly Parts[], ratios: readonly (number | null)[], st
   let end = start;
   for (let at = start; at < Math.min(ratios.length, start + SHIFT_DAYS_MAX); at += 1) {
     const ratio = ratios[at] ?? null;
-    // A day that says too little does not end a shift.
+    // An unreliable day does not end a shift.
     if (ratio === null) continue;
     if (!away(ratio) || ratio > usual !== first > usual) break;
     end = at + 1;
@@ -140,7 +146,7 @@ function shiftAt(parts: readonly Parts[], ratios: readonly (number | null)[], st
   const known = parts.slice(start, end).filter((day) => day !== null);
   if (known.length < SHIFT_DAYS_MIN) return null;
   const strays = before.map((ratio) => Math.abs(scaled(ratio) - scaled(usual)));
-  // Of a customer who comes and goes, the median says nothing: most days are alike, and the others are far.
+  // For a customer who comes and goes, the median means nothing: most days are alike, and the others are far away.
   const [half = 0, most = 0] = quantiles(strays, [0.5, 0.9]);
   const noise = Math.max(noiseMin, SD_PER_MAD * half, most / Z_95);
   const distance = Math.abs(mean(known.map(({ part, whole }) => scaled(part / whole))) - scaled(usual)) / noise;

@@ -1,9 +1,9 @@
 /**
  * Silence: a customer who used the service regularly has stopped.
  *
- * A run of days without calls, compared with the four weeks before it: how many calls its weekdays would have had, and
- * how often such days were idle before. By both measures the run must have a probability of at most 2 percent. It may
- * still be ongoing.
+ * A run of days without calls, compared with the four weeks before it: the calls that its weekdays would have had, and
+ * the share of such days that were idle before. By both measures the run must have a probability of at most 2 percent.
+ * It may still be ongoing.
  */
 
 import { DAYS_PER_WEEK } from '../calendar.ts';
@@ -13,7 +13,7 @@ import { FALSE_ALARM_CHANCE } from './grain.ts';
 
 const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 7;
-/** With a smaller share of active days before the run, use was not regular. */
+/** With a smaller share of active days before the run, the use was not regular. */
 const ACTIVE_SHARE_MIN = 0.4;
 /** A day is silent if it has at most this share of its weekday's calls. */
 const SILENT_SHARE_MAX = 0.02;
@@ -66,7 +66,7 @@ function isSilent(count: number, usual: number): boolean {
   return count === 0 || count <= SILENT_SHARE_MAX * usual;
 }
 
-/** What to expect of the days after `before`: their calls, and the probability that one is idle. */
+/** The expectation of the days after `before`: their calls, and the probability that one is idle. */
 function usualDays(before: readonly number[]): (ahead: number) => { calls: number; idle: number } {
   const isIdle = (count: number) => count === 0;
   const usual = (ahead: number) => {
@@ -76,7 +76,7 @@ function usualDays(before: readonly number[]): (ahead: number) => { calls: numbe
     );
     const calls = same.length > 0 ? (median(same) + mean(same)) / 2 : mean(before);
     const idle = (same.filter(isIdle).length + IDLE_PRIOR_DAYS * common) / (same.length + IDLE_PRIOR_DAYS);
-    // A weekday whose smallest count is high is unlikely to be idle. Of one that is known once, all days say it.
+    // A weekday whose smallest count is high is unlikely to be idle. If the weekday is known only once, all days count.
     const busy = Math.min(...(same.length > 1 ? same : before)) / BUSY_CALLS;
     return { calls, idle: idle * Math.exp(-busy) };
   };

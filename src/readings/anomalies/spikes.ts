@@ -8,11 +8,11 @@ import { type Episode, gradeSeverity } from './episode.ts';
 import { type Grain, unlessFoundBefore } from './grain.ts';
 
 const RATIO_MIN = 1.75;
-/** Of an amount: a call may cost less than a thousandth of a cent. */
+/** For an amount: a call may cost less than a thousandth of a cent. */
 const USD_DECIMALS = 6;
 const SEVERE_RATIOS = { MEDIUM: 2.5, HIGH: 5 } as const;
 
-/** Finds spend spikes. Days inside the episodes in `silent` do not count as usual. */
+/** Finds spend spikes. Days inside the episodes in `silent` are not usual days. */
 export function spendSpikes(grains: readonly Grain[], silent: readonly Episode[]): Episode[] {
   const buckets = grains[0]?.buckets ?? [];
   const calls = sum(buckets.map((bucket) => bucket.calls));

@@ -1,11 +1,11 @@
 /**
- * How many customers a list has, and how many each question finds that is asked most.
+ * The number of customers of a list, and the numbers that the most common questions find.
  */
 import type { ListCustomersQuery } from '../../contract/customers.ts';
 import { countCustomers, countMarked } from '../../history/customers.ts';
 import { filterOf, type ListScope } from './filters.ts';
 
-/** Among as many as one page looks at: there may be more if `isAll` is false. */
+/** Counts as many customers as one page looks at: more may exist if `isAll` is false. */
 export async function countListed(
   scope: ListScope,
   query: Omit<ListCustomersQuery, 'limit' | 'cursor' | 'sort'>,
@@ -14,7 +14,7 @@ export async function countListed(
   return countCustomers(scope.env, scope.organization.organizationId, await filterOf(scope, query, nowMs), nowMs);
 }
 
-/** Of the questions whose customers an index has. */
+/** Counts for the questions whose customers have an index. */
 export function countByQuestion({ env, organization }: ListScope, nowMs: number) {
   return countMarked(env, organization.organizationId, nowMs);
 }

@@ -1,6 +1,6 @@
 /**
- * What the list of customers shows beside their rows: cost of 30 days by day and against the 30 days before, margin, calls
- * that fail, models that end. Of the customers of one page.
+ * The figures that the list of customers shows beside the rows of one page: cost of 30 days by day and against the 30
+ * days before, margin, failed calls, models that end.
  */
 
 import { usageKeptSinceMs } from '../../config/kept-part.ts';
@@ -13,16 +13,16 @@ import type { RadarModel } from '../radar/models.ts';
 import { COST_DAYS, failedSince, type ListScope, sinceDays } from './filters.ts';
 
 export interface CustomerFigures {
-  /** Of the last 30 UTC days, today included. */
+  /** The cost of the last 30 UTC days, today included. */
   costNanoUsd: NanoUsd;
   calls: number;
   unpricedCalls: number;
   dayCosts: NanoUsd[];
-  /** The same days, up to the same hour, 30 days earlier; `null` where they are no longer kept. */
+  /** The same days, up to the same hour, 30 days earlier; `null` if they are no longer kept. */
   costBeforeNanoUsd: NanoUsd | null;
   /** Absent for a customer that D1 does not know yet. */
   earnings: PageEarnings | undefined;
-  /** Of the completed and failed calls of the last seven UTC days. */
+  /** The completed and failed calls of the last seven UTC days. */
   recentCalls: number;
   recentlyFailed: number;
   endingModels: RadarModel[];
@@ -66,7 +66,7 @@ function figuresOf(
   ending: ReadonlyMap<string, RadarModel>,
   isKept: boolean,
 ): Omit<CustomerFigures, 'earnings'> {
-  // The first two are the days before, and what lies between them and the present ones.
+  // The first two are the days before, and the time between them and the present days.
   const [before, , ...days] = spans;
   return {
     costNanoUsd: days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n),
@@ -76,7 +76,7 @@ function figuresOf(
     costBeforeNanoUsd: isKept ? (before?.costNanoUsd ?? 0n) : null,
     recentCalls,
     recentlyFailed,
-    // Names of the same model are one.
+    // Names of the same model count once.
     endingModels: [...new Set(models.flatMap((name) => ending.get(name) ?? []))],
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The filters of the list of customers that need more than a customer's row: who uses a model that ends, who is not
- * profitable, whose calls fail. Each becomes a condition of the one query, so that all of them combine.
+ * The filters of the list of customers that need more than a customer's row: use of a model that ends, no profit,
+ * failing calls. Each becomes a condition of the one query, so that all of them combine.
  */
 
 import { keptPart } from '../../config/kept-part.ts';
@@ -16,16 +16,16 @@ import { readCustomersEarnings } from '../margin/customer-earnings.ts';
 import type { RadarModel } from '../radar/models.ts';
 import { radarView, readModelsOnRadar } from '../radar/read-radar.ts';
 
-/** Whose list it is. */
+/** The organization whose list it is. */
 export interface ListScope {
   env: Env;
   organization: { organizationId: OrganizationId; retention: Retention };
   defer: (work: Promise<unknown>) => void;
 }
 
-/** Customers with the highest cost whose margin is looked at. */
+/** The most customers whose margin is looked at: those with the highest cost. */
 export const UNPROFITABLE_AMONG_MAX = 200;
-/** Names of models that end, the first to end. */
+/** The most names of models that end: those that end first. */
 const ENDING_NAMES_MAX = 50;
 /** UTC days, today included. */
 const FAILING_DAYS = 7;
@@ -71,7 +71,7 @@ export async function readEndingNames(
   return new Map(names.slice(0, ENDING_NAMES_MAX));
 }
 
-/** Where the price of the plan is not known, nor is the margin. */
+/** If the price of the plan is not known, the margin is not known either. */
 async function findUnprofitable(
   { env, organization: { organizationId, retention } }: ListScope,
   nowMs: number,

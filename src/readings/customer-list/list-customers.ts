@@ -13,10 +13,10 @@ import { csvOf, exact } from '../../platform/csv.ts';
 import type { Page, PageRequest } from '../../platform/page.ts';
 import { filterOf, type ListScope } from './filters.ts';
 
-/** Lines of a CSV. */
+/** The most lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;
 
-/** A page of customers; as many as a CSV has where `page` is `null`. */
+/** A page of customers; if `page` is `null`, as many as a CSV has. */
 export async function listCustomers(
   scope: ListScope,
   { sort, ...query }: Omit<ListCustomersQuery, 'limit' | 'cursor'>,
@@ -32,7 +32,7 @@ export async function listCustomers(
 
 function present(row: CustomerRow, nowMs: number): CustomerListItem {
   const isKnown = row.balanceNanoUsd !== null;
-  // A period that has begun since the last change has used nothing yet.
+  // A period that began after the last change has no usage yet.
   const isOver = row.nextReplenishAtMs <= nowMs;
   const costNanoUsd = isOver ? 0n : nanoOfParts(String(row.periodCostUsd), String(row.periodCostRestNanoUsd));
   return {
@@ -60,7 +60,7 @@ function worstMeter(
   { worstMeter: name, worstMeterUsed: used, worstMeterLimit: limit, pendingUsagePlanVersionId }: CustomerRow,
   isOver: boolean,
 ): CustomerListItem['worstMeter'] {
-  // Of a new period on another plan nothing is known before its first change.
+  // Nothing is known of a new period on another plan before its first change.
   if (name === null || used === null || limit === null || (isOver && pendingUsagePlanVersionId !== null)) return null;
   const usedNow = isOver ? 0 : used;
   return { name: name as MeterName, used: usedNow, limit, share: usedNow / limit };

@@ -1,8 +1,8 @@
 /**
- * Rolling-origin backtest: what would have been forecast at the end of every past day, from the days before it alone, and
- * what came.
+ * Rolling-origin backtest: the forecast that would have been made at the end of every past day, from the days before it
+ * alone, and the outcome.
  *
- * The forecast of now is made in the same way, so that its errors can be expected to be like those.
+ * The present forecast is made in the same way, so its errors can be expected to be similar.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { sum } from '../statistics.ts';
@@ -10,7 +10,7 @@ import { type History, phaseOf } from './history.ts';
 import { levelsAt, MEMORIES, weightsOf } from './level.ts';
 import { weeklyRhythm } from './rhythm.ts';
 
-/** What an error counts of one that is a day younger: half in two weeks. */
+/** The weight of an error against that of an error one day younger: half in two weeks. */
 export const ERROR_MEMORY = 0.95;
 
 /** A time to forecast from every origin: whole days, or the first hours of a day. */
@@ -19,7 +19,7 @@ export interface Window {
   hours: number;
 }
 
-/** What was expected at the end of `days[0, origin)`. */
+/** The expectation at the end of `days[0, origin)`. */
 export interface Expectation {
   origin: number;
   level: number;
@@ -34,8 +34,8 @@ export interface Trial {
 }
 
 /**
- * The expectations at the ends of the past days, oldest first; the last one is that of now. The first half of the days,
- * and at most a week, is only learned from.
+ * The expectations at the ends of the past days, oldest first; the last one is the present one. The first half of the
+ * days, at most a week, is only used to learn.
  */
 export function expectations({ days, weekendShares }: History): Expectation[] {
   const first = Math.min(DAYS_PER_WEEK, Math.floor(days.length / 2));
@@ -53,7 +53,7 @@ export function expectations({ days, weekendShares }: History): Expectation[] {
   return made;
 }
 
-/** The trials of a window: one of each past day after which the window was over by now. */
+/** The trials of a window: one for each past day after which the window has ended by now. */
 export function trialsOf(history: History, made: readonly Expectation[], { days: length, hours }: Window): Trial[] {
   const { days } = history;
   const openings = hours < 24 ? history.openingTotals(hours) : null;
@@ -70,7 +70,7 @@ export function trialsOf(history: History, made: readonly Expectation[], { days:
     });
 }
 
-/** What is expected of the first `count` days together. */
+/** The expected total of the first `count` days. */
 export function daysOf({ origin, level, factors }: Expectation, count: number, total: number): number {
   let expected = 0;
   for (let day = origin; day < origin + count; day += 1) expected += level * (factors[phaseOf(day, total)] ?? 1);

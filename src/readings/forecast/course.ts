@@ -1,8 +1,8 @@
 /**
- * A forecast day by day: how fast an allowance may go, and the days of a chart.
+ * A forecast day by day: how fast an allowance may be used up, and the days of a chart.
  *
- * These are two different questions. By which day a quantity is used up depends on the totals of the first days, each
- * with its own uncertainty. A chart shows how the total of the horizon is made up.
+ * These are two different questions. The day by which a quantity is used up depends on the totals of the first days,
+ * each with its own uncertainty. A chart shows the parts of the horizon's total.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { instantOfClock, zoneClock } from '../calendar.ts';
@@ -13,10 +13,10 @@ import type { AheadDay } from './history.ts';
 /** A day from the current hour on. */
 export interface PaceDay {
   phase: number;
-  /** What is expected of the part of the day before the horizon, and of the whole day. */
+  /** The expected quantity of the part of the day before the horizon, and of the whole day. */
   expected: number;
   wholeDay: number;
-  /** What the day adds to the 10th and the 90th percentile of the total so far. */
+  /** The amount that the day adds to the 10th and the 90th percentile of the total so far. */
   p10: number;
   p90: number;
 }
@@ -29,8 +29,8 @@ export interface Pace {
 }
 
 /**
- * `quantilesOf` those of the total of the first days, which end so many days from now. A percentile of a longer total never
- * falls, and rises only on days with usage.
+ * `quantilesOf` returns the quantiles of the total of the first days, which end so many days from now. A percentile of
+ * a longer total never falls, and rises only on days with usage.
  */
 export function paceDays(
   ahead: readonly AheadDay[],
@@ -53,7 +53,7 @@ export function paceDays(
   });
 }
 
-/** The figures of which each day has its share. */
+/** The figures that are split among the days. */
 const FIGURES = ['expected', 'p10', 'p50', 'p90'] as const;
 type Figures = Record<(typeof FIGURES)[number], number>;
 
@@ -66,7 +66,7 @@ export interface ChartDay extends Figures {
 const CHART_DAYS_MAX = 400;
 
 /**
- * Each day's share of the total: every figure is scaled by what is expected of the day, so its sum over the days is the
+ * Each day's share of the total: every figure is scaled by the day's expectation, so its sum over the days is the
  * total's. P10 to P90 of a single day is therefore narrower than what that day alone may bring. `null` above
  * CHART_DAYS_MAX.
  */

@@ -1,6 +1,6 @@
 /**
- * When a quantity is used up: at the forecast pace, and between which instants with 80 percent probability. Only for a
- * metric that draws on exactly one allowance or balance: several have no common end.
+ * The time at which a quantity is used up: at the forecast pace, and the instants between which it happens with 80
+ * percent probability. Only for a metric that draws on exactly one allowance or balance: several have no common end.
  *
  * Used up does not mean interrupted: credit, pay-as-you-go or the plan's policy may continue the service.
  */
@@ -11,7 +11,7 @@ import type { ForecastResult } from './forecast.ts';
 
 export interface ExhaustionInput {
   forecast: ForecastResult;
-  /** What is left; `null` if it is unlimited. */
+  /** The remaining quantity; `null` if it is unlimited. */
   remaining: number | null;
   nowMs: number;
   timeZone: string;
@@ -19,14 +19,14 @@ export interface ExhaustionInput {
 
 /** Instants in milliseconds; `null` if the quantity lasts until the end of the period. */
 export interface Exhaustion {
-  /** One of ten outcomes is used up before. */
+  /** One of ten outcomes is used up earlier. */
   earliestMs: number | null;
   expectedMs: number | null;
-  /** Nine of ten outcomes are used up before. */
+  /** Nine of ten outcomes are used up earlier. */
   latestMs: number | null;
 }
 
-/** `null` if the quantity is unlimited or there is no forecast; at all three instants `nowMs` if nothing remains. */
+/** `null` if the quantity is unlimited or no forecast exists; all three instants are `nowMs` if nothing remains. */
 export function exhaustionOf({ forecast, remaining, nowMs, timeZone }: ExhaustionInput): Exhaustion | null {
   const { pace } = forecast;
   if (remaining === null || pace === null) return null;
@@ -45,7 +45,7 @@ function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, n
       continue;
     }
     const firstHour = index === 0 ? (nowMs - presentMs) / HOUR_MS : 0;
-    // The day's hours share this path as they share the expectation.
+    // The day's hours share this path in the same proportion as the expectation.
     const wholeDay = day.wholeDay * (day[path] / day.expected);
     const hour = hourOf(left / wholeDay, profiles[day.phase] ?? [], firstHour);
     const wallMs =

@@ -2,8 +2,8 @@
  * The forecast of one metric of one customer: the expected quantity from now to the end of the period, its uncertainty,
  * and the method.
  *
- * It uses only the customer's own hours; the same input gives the same bytes. The same forecast is made at the end of every
- * past day, and its errors are what the interval and the quality are made of.
+ * It uses only the customer's own hours; the same input gives the same bytes. The same forecast is made at the end of
+ * every past day, and its errors determine the interval and the quality.
  */
 
 import type { UsageHour } from '../../objects/series-hours.ts';
@@ -38,12 +38,12 @@ export type ForecastQuality = (typeof FORECAST_QUALITIES)[number];
 const FORECAST_REASONS = ['HISTORY_TOO_SHORT', 'NO_BOUNDARY', 'METRIC_NOT_ENABLED', 'EVIDENCE_PARTIAL'] as const;
 type ForecastReason = (typeof FORECAST_REASONS)[number];
 
-/** The level of the latest weeks, with their weekly rhythm or, where none shows, without. */
+/** The level of the latest weeks, with their weekly rhythm or, if they show none, without. */
 type ForecastMethod = 'weekday_seasonal' | 'recent_level';
 
 /** One week: the minimum that contains every weekday. */
 const HISTORY_DAYS_MIN = 7;
-/** Two weeks: before that no weekday has occurred twice, and nothing can be backtested. */
+/** Two weeks: before that, no weekday has occurred twice, and no backtest is possible. */
 const BACKTEST_DAYS_MIN = 14;
 
 /** Decimals in the response: metered quantities have at most three, USD nine. */
@@ -53,8 +53,9 @@ const SHARE_DECIMALS = 4;
 const WINDOW_DAYS = [1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90] as const;
 
 /**
- * Days since the first usage, how often the horizon fits into those that were forecast of the past, and half of P10 to P90
- * against what is expected. An interval that is narrow by chance is more often so where little of the past speaks for it.
+ * Bounds of the quality: days since the first usage, the number of times that the horizon fits into the backtested
+ * days, and half of P10 to P90 relative to the expectation. The less of the past supports an interval, the more often
+ * it is narrow by chance.
  */
 const QUALITY_BOUNDS = [
   { quality: 'HIGH', daysMin: 28, horizonsMin: 2, widthMax: 0.25 },
@@ -67,7 +68,7 @@ export interface ForecastInput {
   /** When recording started; `null` if it never did. */
   firstDataMs: number | null;
   nowMs: number;
-  /** Hours that start from then on are of the period. */
+  /** Hours that start at or after this time belong to the period. */
   periodStartMs: number;
   /** The next replenishment; `null` if there is none. */
   horizonEndMs: number | null;

@@ -8,7 +8,7 @@ import type { UsageHour } from '../../objects/series-hours.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK, wallReader, zoneClock } from '../calendar.ts';
 
-/** A customer's object stores hours for this many days. */
+/** The number of days for which a customer's object stores hours. */
 export const HISTORY_DAYS_MAX = 100;
 /** Ten years: longer than any plan period that can be forecast. */
 export const HORIZON_DAYS_MAX = 3_660;
@@ -17,7 +17,7 @@ const HOURS_PER_DAY = 24;
 /** Weight of the average hour profile against a weekday's own profile, in days. */
 const PROFILE_PRIOR_DAYS = 2;
 
-/** A day ahead: its phase of the week, and how much of it lies before the horizon. */
+/** A day ahead: its phase of the week, and the part of it before the horizon. */
 export interface AheadDay {
   phase: number;
   /** The share of the day's quantity before the horizon, 0 to 1. */
@@ -26,11 +26,11 @@ export interface AheadDay {
 
 export interface History {
   /**
-   * Totals of whole days since the first with usage, and at least of a week, oldest first; the last one ends at the current
-   * hour. Days before a customer began say nothing of how many to expect.
+   * Totals of whole days since the first with usage, and at least of a week, oldest first; the last one ends at the
+   * current hour. Days before a customer's first usage carry no information.
    */
   days: number[];
-  /** How many whole days were recorded, with usage or without. */
+  /** The number of recorded whole days, with usage or without. */
   recordedDays: number;
   /**
    * By phase of the week: the share of the day that falls on Saturday and Sunday. Phase 0 is the day that begins now.
@@ -122,7 +122,8 @@ function totals(byHour: readonly number[], count: number): number[] {
 }
 
 /**
- * The distribution of a day over its hours, by phase: the weekday's own, with the average profile added as two days.
+ * The distribution of a day over its hours, by phase: the weekday's own, with the average profile added with the weight
+ * of two days.
  */
 function hourProfiles(byHour: readonly number[], days: readonly number[]): number[][] {
   const byPhase = Array.from({ length: DAYS_PER_WEEK }, () => new Array<number>(HOURS_PER_DAY).fill(0));

@@ -1,30 +1,30 @@
 /**
- * The interval of a forecast, from the customer's own errors alone: how far outcomes lay from what the same forecast would
- * have expected at the end of every past day, window by window.
+ * The interval of a forecast, from the customer's own errors alone: the distances between outcomes and the expectations
+ * that the same forecast would have had at the end of every past day, window by window.
  *
- * Errors are differences of square roots, on which counts vary alike whatever their size, and no quantity is below zero.
- * Overlapping windows are one piece of evidence, so a long window has few of them: then quantiles are those of Student's
- * t, and what shorter windows showed counts too.
+ * Errors are differences of square roots: roots of counts vary alike at any size, and no quantity is below zero.
+ * Overlapping windows are one piece of evidence, so a long window has few of them: then quantiles are those of
+ * Student's t, and the errors of shorter windows count too.
  */
 import { studentsT90, Z_90 } from '../statistics.ts';
 import { ERROR_MEMORY, type Trial, type Window } from './backtest.ts';
 
-/** As much as so many windows of its own is what the next shorter window showed. */
+/** The evidence of the next shorter window counts as much as this many windows of its own. */
 const SHORTER_WINDOWS = 2;
-/** The relative error that is assumed before any is known, and as how many windows it counts. */
+/** The relative error that is assumed before any is known, and the number of windows that it counts as. */
 const USUAL_ERROR = 0.17;
 const USUAL_WINDOWS = 0.75;
-/** Errors below and above are told apart by half at most: what fell lately may rise next. */
+/** Errors below and above are told apart by half at most: a quantity that fell lately may rise next. */
 const SIDES_SHARE = 0.5;
 
-/** How far from the root of what is expected of a window P10 and P90 lie: the squares of it, for each day. */
+/** The squared distances of P10 and P90 from the root of a window's expectation, for each day. */
 export interface WindowSpread {
   days: number;
   low: number;
   high: number;
 }
 
-/** Of each window, in ascending order; `expected` is what it is expected to bring now. */
+/** One for each window, in ascending order; `expected` is its expected quantity now. */
 export function windowSpreads(
   windows: readonly { window: Window; trials: readonly Trial[]; expected: number }[],
 ): WindowSpread[] {
@@ -32,7 +32,7 @@ export function windowSpreads(
   return windows.map(({ window, trials, expected }) => {
     const days = window.hours < 24 ? window.hours / 24 : window.days;
     const errors = ownErrors(trials, window.days);
-    // The same relative error goes on in a longer window.
+    // A longer window keeps the same relative error.
     const longer = days / known.days;
     const carried = { ...known, low: known.low * longer, high: known.high * longer };
     if (errors) {
@@ -51,8 +51,8 @@ export function windowSpreads(
 }
 
 /**
- * The quantities of a total: below the first lies one outcome of ten, above the last as many. Half lie below what is
- * expected, as nearly as can be told.
+ * The quantities of a total: one outcome of ten lies below the first, and as many above the last. Half lie below the
+ * expectation, as nearly as can be known.
  */
 export function quantilesOf(spreads: readonly WindowSpread[], expected: number, days: number) {
   if (expected <= 0) return { p10: 0, p50: 0, p90: 0 };
@@ -62,7 +62,7 @@ export function quantilesOf(spreads: readonly WindowSpread[], expected: number, 
   return { p10: Math.min(p10, expected), p50: expected, p90: Math.max(p90, expected) };
 }
 
-/** Between two windows the spread goes straight; beyond the first and the last it stays. */
+/** Between two windows the spread is interpolated; before the first and after the last it stays constant. */
 function spreadAt(spreads: readonly WindowSpread[], days: number): WindowSpread {
   const last = spreads.at(-1) as WindowSpread;
   const next = spreads.findIndex((spread) => spread.days >= days);
@@ -75,13 +75,13 @@ function spreadAt(spreads: readonly WindowSpread[], days: number): WindowSpread 
 }
 
 interface OwnErrors {
-  /** How many windows of this length the trials are worth. */
+  /** The number of windows of this length that the trials are worth. */
   count: number;
   low: number;
   high: number;
 }
 
-/** Variances as if errors were normal: the 80 percent that are smallest, and one in ten at each side. */
+/** Variances as if errors were normal: from the smallest 80 percent, and from one in ten at each side. */
 function ownErrors(trials: readonly Trial[], days: number): OwnErrors | null {
   if (trials.length === 0) return null;
   let all = 0;
@@ -103,7 +103,10 @@ function ownErrors(trials: readonly Trial[], days: number): OwnErrors | null {
   return { count, low: side(-below), high: side(above) };
 }
 
-/** Brings a variance nearer to the usual one, by the windows that speak for either. Usage without any error stays so. */
+/**
+ * Moves a variance towards the usual one, by the number of windows that support each. Usage without any error stays
+ * without.
+ */
 function usualFactor(variance: number, count: number, expected: number): number {
   if (variance <= 0 || expected <= 0) return 1;
   // The root of a quantity has half of its relative error.
@@ -111,7 +114,7 @@ function usualFactor(variance: number, count: number, expected: number): number 
   return (usual / variance) ** (USUAL_WINDOWS / (count + USUAL_WINDOWS));
 }
 
-/** As `quantiles`, of values with weights. */
+/** Like `quantiles`, for values with weights. */
 function weightedQuantiles(values: readonly { value: number; weight: number }[], shares: readonly number[]): number[] {
   const sorted = [...values].sort((a, b) => a.value - b.value);
   let sum = 0;

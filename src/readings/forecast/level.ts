@@ -1,17 +1,20 @@
 /**
- * The level of a series: usage per day without the weekly rhythm, of the latest weeks more than of earlier ones.
+ * The level of a series: usage per day without the weekly rhythm, with more weight on the latest weeks.
  *
- * How fast weeks are to be forgotten differs between customers and is not known beforehand. So three memories run side by
- * side, and each counts by how well it did so far.
+ * The best speed of forgetting differs between customers and is not known beforehand. So three memories run side by
+ * side, and each is weighted by its success so far.
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { sum } from '../statistics.ts';
 import { phaseOf } from './history.ts';
 
-/** What a week counts of what the week after it does: all weeks alike, each half of the next, and the last week alone. */
+/**
+ * The weight of a week against that of the week after it: all weeks alike, each half of the next, and the last week
+ * alone.
+ */
 export const MEMORIES = [1, 0.5, 0] as const;
 
-/** A memory counts 1 / error^8: one with a tenth more error has half of the weight. */
+/** A memory is weighted by 1 / error^8: one with a tenth more error has half of the weight. */
 const ERROR_POWER = 8;
 
 /** By memory: the level at the end of `days[0, length)`. `factors` is the rhythm by phase. */
@@ -30,10 +33,10 @@ export function levelsAt(days: readonly number[], length: number, factors: reado
   });
 }
 
-/** The weights of the memories, which add up to 1, by the error that each had so far. */
+/** The weights of the memories, which add up to 1, by their errors so far. */
 export function weightsOf(errors: readonly number[]): number[] {
   const least = Math.min(...errors);
-  // A memory without any error is the only one that counts; several share.
+  // If a memory has no error, only such memories count.
   const weights = errors.map((error) => (least === 0 ? (error === 0 ? 1 : 0) : (least / error) ** ERROR_POWER));
   const all = sum(weights);
   return weights.map((weight) => weight / all);

@@ -1,6 +1,6 @@
 /**
- * When the limited meters are used up of which a metric takes. A custom meter is the metric itself. Calls and output tokens
- * are those of both tiers: each tier's meter gets the part of the metric that it took in the period so far.
+ * The times at which the limited meters of a metric are used up. A custom meter is the metric itself. Calls and output
+ * tokens belong to both tiers: each tier's meter gets the same part of the metric as in the period so far.
  */
 import type { Account } from '../../domain/account.ts';
 import { limitOf, summarize } from '../../domain/allowances.ts';
@@ -9,14 +9,14 @@ import { DAY_MS } from '../../platform/time.ts';
 import { type Exhaustion, exhaustionOf } from './exhaustion.ts';
 import type { ForecastResult } from './forecast.ts';
 
-/** A part of a period that is younger says little of the rest. */
+/** The part of a younger period does not predict the rest. */
 const PART_MS_MIN = 3 * DAY_MS;
 
 export interface MeterEnd {
   meter: MeterName;
   used: number;
   limit: number;
-  /** `null` where there is no forecast, or too little is known of the meter's part. */
+  /** `null` without a forecast, or if the meter's part is not known well enough. */
   runsOut: Exhaustion | null;
 }
 
@@ -28,7 +28,7 @@ export interface MetricUse {
   timeZone: string;
 }
 
-/** The meters that have a limit above zero, which cannot run out otherwise. */
+/** The meters with a limit above zero; others cannot run out. */
 export function meterEnds(
   meters: readonly MeterName[],
   { subscription, meters: state }: Account,
@@ -47,7 +47,7 @@ export function meterEnds(
   });
 }
 
-/** The part of the metric that the meter took in the period so far; `null` where little is known. */
+/** The part of the metric that the meter took in the period so far; `null` if it is not known well enough. */
 function partOf(used: number, { recorded, nowMs }: MetricUse, periodStartMs: number): number | null {
   if (used <= 0 || recorded <= 0 || nowMs - periodStartMs < PART_MS_MIN) return null;
   return Math.min(1, used / recorded);

@@ -1,6 +1,6 @@
 /**
- * Use case: what pays for a customer's next calls and units, which limited meters are used up before the renewal, and how
- * long the USD balance lasts. What pays is of now; what runs out is as the forecasts of the API say.
+ * Use case: the payer of a customer's next calls and units, the limited meters that are used up before the renewal, and
+ * how long the USD balance lasts. The payer is the present one; the times are the same as in the API's forecasts.
  */
 
 import type { ForecastMetric } from '../../contract/readings.ts';
@@ -18,7 +18,7 @@ import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { type CustomerHistory, customerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
 
-/** The metrics of which meters take. */
+/** The metrics that count on meters. */
 const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
 const TIME_ZONE = 'UTC';
 
@@ -28,35 +28,35 @@ interface MeterOutlook {
   used: number;
   limit: number;
   isUsedUp: boolean;
-  /** At the forecast pace; `null` where it lasts until the renewal, where it is used up, and without a forecast. */
+  /** At the forecast pace; `null` if it lasts until the renewal, if it is used up, or without a forecast. */
   runsOutAtMs: number | null;
 }
 
 interface BalanceOutlook {
   balanceNanoUsd: NanoUsd;
-  /** Less what open calls hold and charges under way. */
+  /** The balance less the holds of open calls and the pending charges. */
   availableNanoUsd: NanoUsd;
-  /** What was taken from it in the latest seven completed UTC days. */
+  /** The amount that was taken from it in the latest seven completed UTC days. */
   chargedLatestWeekUsd: number;
-  /** At the forecast pace; `null` where it lasts until the renewal, and without a forecast. */
+  /** At the forecast pace; `null` if it lasts until the renewal, or without a forecast. */
   runsOutAtMs: number | null;
-  /** At the rate of the latest week; `null` where nothing was charged in it, and where nothing is left. */
+  /** At the rate of the latest week; `null` if that week had no charge, or if nothing is left. */
   lastsUntilMs: number | null;
 }
 
 export interface Outlook {
   plan: Plan;
   isCanceled: boolean;
-  /** `null` where no usage period follows. */
+  /** `null` if no usage period follows. */
   renewsAtMs: number | null;
   tiers: { tier: Tier; payer: TierPayer }[];
   capabilities: { capability: Capability; payer: NextPayer }[];
   /** The custom meters that the plan has. */
   slots: { slot: MeterSlot; payer: NextPayer; units: bigint }[];
   meters: MeterOutlook[];
-  /** `null` where the plan lets no balance pay. */
+  /** `null` if the plan lets no balance pay. */
   balance: BalanceOutlook | null;
-  /** There was enough history for each forecast that was needed. */
+  /** The history sufficed for each forecast that was needed. */
   isForecast: boolean;
 }
 

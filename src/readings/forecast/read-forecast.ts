@@ -45,7 +45,7 @@ export const METER_METRICS: Partial<Record<ForecastMetric, { meter: MeterName; s
   customMeter2: { meter: 'customMeter2', slot: 'CUSTOM2' },
 };
 
-/** The meters of which each metric takes. */
+/** The meters on which each metric counts. */
 export const METERS_OF: Partial<Record<ForecastMetric, readonly MeterName[]>> = {
   calls: ['standardCalls', 'premiumCalls'],
   outputTokens: ['standardTokens', 'premiumTokens'],
@@ -100,7 +100,7 @@ function presentDay({ startedAtMs, endedAtMs, ...figures }: ChartDay) {
   return { startedAt: iso(startedAtMs), endedAt: iso(endedAtMs), ...figures };
 }
 
-/** What the readings of a customer are computed from. */
+/** The data from which a customer's readings are computed. */
 export interface CustomerHistory extends SentHistory {
   series: SeriesHours;
   /** The hours since the start of the period or of the last two completed weeks, whichever is earlier. */
@@ -204,7 +204,7 @@ function presentEnd(exhaustion: Exhaustion | null) {
   );
 }
 
-/** Usage in the current hour may already exceed its expectation, so no total is below what is recorded. */
+/** Usage in the current hour may already exceed its expectation, so no total is below the recorded one. */
 function atLeast({ expected, p10, p50, p90 }: Quantiles, recorded: number): Quantiles {
   const raised = (quantity: number) => Math.max(quantity, recorded);
   return { expected: raised(expected), p10: raised(p10), p50: raised(p50), p90: raised(p90) };
@@ -238,7 +238,7 @@ function allowanceLeft({ subscription, meters }: CustomerHistory['account'], met
 
 /**
  * The provider cost in USD after which the balance is gone, if the same share of the cost is charged to it as in the
- * latest week. `null` if nothing was.
+ * latest week. `null` if nothing was charged.
  */
 function costUntilBalanceIsGone({ account, series, chargedLatestWeekUsd }: CustomerHistory, nowMs: number) {
   const { latest } = compareWeeks(series, COLUMNS.dollars, nowMs);

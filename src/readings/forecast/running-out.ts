@@ -1,6 +1,6 @@
 /**
- * What runs out by a customer's forecast: limited meters before the period ends, and the USD balance within days. Pure: the
- * customer's history and the time are arguments.
+ * The limits that a customer's forecast shows to run out: limited meters before the period ends, and the USD balance
+ * within days. Pure: the customer's history and the time are arguments.
  */
 
 import type { ForecastMetric } from '../../contract/readings.ts';
@@ -20,7 +20,7 @@ import { COLUMNS, type CustomerHistory, forecastOf, METERS_OF, neededBy } from '
 const DAYS_LEFT_DECIMALS = 1;
 const TIME_ZONE = 'UTC';
 
-/** The metrics whose meters are looked at. */
+/** The metrics whose meters are checked. */
 const METRICS: readonly ForecastMetric[] = ['calls', 'outputTokens', 'agenticApi', 'customMeter1', 'customMeter2'];
 
 /** The columns of a customer's history that this needs. */
@@ -43,14 +43,14 @@ export function metersRunningOut(history: CustomerHistory, nowMs: number): Runni
   if (subscription.nextReplenishAtMs >= NEVER_MS || subscription.canceledAtMs !== null) return [];
   const periodEndsAt = new Date(subscription.nextReplenishAtMs).toISOString();
   const { plan } = subscription.plan;
-  // A forecast takes milliseconds: none is made for a metric that no limit bounds.
+  // A forecast takes milliseconds: none is made for a metric without a limit.
   const bounded = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => limitOf(plan, meter)));
   return bounded.flatMap((metric) => {
     const { status, quality, meters } = forecastOf(history, metric, TIME_ZONE, nowMs);
     if (status !== 'available' || (quality !== 'HIGH' && quality !== 'MEDIUM')) return [];
     return meters.flatMap(({ meter, used, limit, runsOut }) => {
       const { earliestAt, expectedAt, latestAt } = runsOut ?? {};
-      // One that is used up already is told of by its threshold.
+      // A meter that is already used up is reported by its threshold.
       if (!expectedAt || !earliestAt || used >= limit) return [];
       const course = { expectedAt: minuteOf(expectedAt), earliestAt: minuteOf(earliestAt) };
       return [{ meter, used, limit, ...course, latestAt: latestAt ? minuteOf(latestAt) : null, periodEndsAt, quality }];
@@ -58,7 +58,7 @@ export function metersRunningOut(history: CustomerHistory, nowMs: number): Runni
   });
 }
 
-/** Readings have the resolution of an hour: seconds would say more than is known. */
+/** Readings have a resolution of one hour: seconds would suggest more precision. */
 function minuteOf(at: string): string {
   return new Date(Math.round(Date.parse(at) / MINUTE_MS) * MINUTE_MS).toISOString();
 }
@@ -71,8 +71,8 @@ export interface BalanceDays {
 }
 
 /**
- * How many days the balance lasts at the forecast spend of the days that the plan or the organization names; `null` where
- * they name none, where nothing leaves the balance, or where the forecast is not good enough.
+ * The number of days that the balance lasts at the forecast spend, if the plan or the organization sets such an alert;
+ * `null` if neither does, if nothing leaves the balance, or if the forecast is not good enough.
  */
 export function balanceDays(
   history: CustomerHistory,
@@ -86,12 +86,12 @@ export function balanceDays(
   if (belowDays === null || !plan.payg.enabled || balance <= 0n) return null;
   const { latest } = weekPeriods(nowMs);
   const cost = sumBetween(series, COLUMNS.dollars, { fromMs: latest.startMs, toMs: latest.endMs });
-  // The horizon is the days that count, whenever the usage period ends.
+  // The horizon is the alert's number of days, whenever the usage period ends.
   const nextReplenishAtMs = nowMs - (nowMs % HOUR_MS) + belowDays * DAY_MS;
   const ahead = { ...history, account: { ...account, subscription: { ...account.subscription, nextReplenishAtMs } } };
   const { status, quality, remaining } = forecastOf(ahead, 'dollars', TIME_ZONE, nowMs);
   if (status !== 'available' || quality === 'LOW' || cost <= 0 || !remaining) return null;
-  // Of what calls cost, so much left the balance: an allowance paid the rest, or a markup came on top.
+  // This part of the calls' cost left the balance: an allowance paid the rest, or a markup came on top.
   const dailyUsd = (remaining.expected * (chargedLatestWeekUsd / cost)) / belowDays;
   if (dailyUsd <= 0) return null;
   const daysLeft = Number(formatUsd(balance)) / dailyUsd;

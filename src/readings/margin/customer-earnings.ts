@@ -1,6 +1,7 @@
 /**
- * What customers cost and earned in a period of whole hours, from D1. It does not reach back further than usage is kept, and
- * earns nothing by time that has not passed. While D1 does not have a new customer yet, its object says which plan it has.
+ * The cost and the earnings of customers in a period of whole hours, from D1. The period does not reach back further
+ * than usage is kept, and future time earns nothing. While D1 does not have a new customer yet, the customer's object
+ * provides its plan.
  */
 
 import { keptPart, retentionOf } from '../../config/kept-part.ts';
@@ -30,7 +31,7 @@ export interface CustomerEarnings {
   isPlanPriced: boolean;
 }
 
-/** By UTC day. `null` where there is no such customer. */
+/** By UTC day. `null` if the customer does not exist. */
 export async function readCustomerEarnings(
   env: Env,
   { organizationId, customerId }: CustomerKey,
@@ -43,7 +44,7 @@ export async function readCustomerEarnings(
   return readCustomerDays(env, { organizationId, customerId }, days, nowMs);
 }
 
-/** By days without gaps between them. `null` where there is no such customer. */
+/** By days without gaps between them. `null` if the customer does not exist. */
 export async function readCustomerDays(
   env: Env,
   { organizationId, customerId }: CustomerKey,
@@ -69,10 +70,13 @@ export async function readCustomerDays(
   return { total: sumEarnings(earnings), days: earnings, isPlanPriced: plan.isPriced({ fromMs, toMs }) };
 }
 
-/** With whether the price of every plan that the customer had in the period is known, and whether it had one. */
+/**
+ * Adds whether the price of every plan that the customer had in the period is known, and whether the customer had a
+ * plan.
+ */
 export type PageEarnings = Earnings & Pick<CustomerEarnings, 'isPlanPriced'> & { isSubscribed: boolean };
 
-/** Of the customers of a page, or of all. Whoever D1 does not know is left out. */
+/** For the customers of a page, or for all. A customer that D1 does not know is left out. */
 export async function readCustomersEarnings(
   env: Env,
   organizationId: OrganizationId,
@@ -123,7 +127,10 @@ async function readPlans(
   return new Map([...spans].map(([customerId, own]) => [customerId, plansOf(own, prices)]));
 }
 
-/** Of a customer that D1 does not have yet, as if it always had its present plan. `null` where there is no such customer. */
+/**
+ * For a customer that D1 does not have yet, as if it always had its present plan. `null` if the customer does not
+ * exist.
+ */
 async function readNewcomerPlans(env: Env, { organizationId, customerId }: CustomerKey): Promise<CustomerPlans | null> {
   const history = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.readHistory({ organizationId, columns: [], recentColumns: [] }),

@@ -1,9 +1,9 @@
 /**
- * What each customer of an organization cost and earned in a period: their exact sum, their order by a figure, and the
- * place in that order at which a page ends.
+ * The cost and the earnings of each customer of an organization in a period: their exact sum, their order by a figure,
+ * and the position in that order at which a page ends.
  *
- * A page is read as of its own time. If figures change between two pages, the next one continues behind the figure that the
- * last customer had.
+ * A page is read as of its own time. If figures change between two pages, the next one continues after the last
+ * customer's figure.
  */
 
 import type { CUSTOMER_MARGIN_SORTS } from '../../contract/margin.ts';
@@ -18,14 +18,14 @@ export interface CustomerEarned extends PageEarnings {
 }
 
 export interface CustomerMargins {
-  /** Exactly the sum of all customers. */
+  /** The exact sum of all customers. */
   total: Earnings;
-  /** Who had a subscription in the period, or used or was charged something. */
+  /** Customers who had a subscription in the period, or had usage or charges. */
   customers: CustomerEarned[];
   customersWithoutPrice: number;
 }
 
-/** `null` where there are too many customers to read each. */
+/** `null` if the organization has too many customers to read each. */
 export async function readCustomerMargins(
   env: Env,
   organizationId: OrganizationId,
@@ -51,16 +51,16 @@ export interface MarginOrder {
   descends: boolean;
 }
 
-/** The order that a list has if none is asked for: what needs a look first. */
+/** The order of a list if none is asked for: the customers that need attention come first. */
 export function marginOrder(sort: MarginSort, order: 'ascending' | 'descending' | undefined): MarginOrder {
   const rises = sort === 'margin' || sort === 'marginPercent' || sort === 'customerId';
   return { sort, descends: order === undefined ? !rises : order === 'descending' };
 }
 
-/** What a sort goes by before the id; `null` where a customer has none of it. */
+/** The figure that a sort uses before the id; `null` if a customer has none. */
 const FIGURES: Record<MarginSort, (one: CustomerEarned) => bigint | null> = {
   margin: ({ marginNanoUsd }) => marginNanoUsd,
-  // In millionths, so that hardly two are the same.
+  // In millionths, so that two are hardly ever the same.
   marginPercent: ({ marginNanoUsd, revenueNanoUsd }) =>
     revenueNanoUsd > 0n ? (marginNanoUsd * 1_000_000n) / revenueNanoUsd : null,
   revenue: ({ revenueNanoUsd }) => revenueNanoUsd,
@@ -71,7 +71,7 @@ const FIGURES: Record<MarginSort, (one: CustomerEarned) => bigint | null> = {
   customerId: () => null,
 };
 
-/** A customer's place in an order. */
+/** A customer's position in an order. */
 interface Place {
   figure: bigint | null;
   customerId: CustomerId;
@@ -91,7 +91,7 @@ function compared(a: Place, b: Place, { sort, descends }: MarginOrder): number {
   return sort === 'customerId' && descends ? -ids : ids;
 }
 
-/** The customers in an order, from behind a place on. */
+/** The customers in an order, after a position. */
 export function inOrder(
   customers: readonly CustomerEarned[],
   order: MarginOrder,
@@ -105,7 +105,7 @@ export function inOrder(
     .map(({ customer }) => customer);
 }
 
-/** The text of a cursor after a customer: it belongs to its order. */
+/** The text of a cursor after a customer: it is valid only in its order. */
 export function placeText(customer: CustomerEarned, { sort, descends }: MarginOrder): string {
   return `${sort} ${descends ? '>' : '<'} ${FIGURES[sort](customer) ?? ''} ${customer.customerId}`;
 }

@@ -1,28 +1,28 @@
 /**
- * What usage cost and what it earned. Pure.
+ * The cost and the earnings of usage. Pure.
  *
- * Revenue is what calls and custom meters charged to the balance, and the price of the plan for the time; margin is
- * revenue less cost. Calls whose price is not known have no cost, so with them the margin is lower than it looks.
+ * Revenue is the charges of calls and custom meters to the balance, and the price of the plan for the time; margin is
+ * revenue less cost. Calls without a known price have no cost, so they make the margin look higher than it is.
  */
 import type { NanoUsd } from '../../domain/money.ts';
 import type { CostAndCharge } from '../../history/usage-figures.ts';
 
 export interface Earnings {
   costNanoUsd: NanoUsd;
-  /** What calls and custom meters charged to the balance. */
+  /** The charges of calls and custom meters to the balance. */
   chargedNanoUsd: NanoUsd;
   /** The price of the plan for the time. */
   planNanoUsd: NanoUsd;
-  /** Both. */
+  /** Charges and plan together. */
   revenueNanoUsd: NanoUsd;
   /** Revenue less cost. */
   marginNanoUsd: NanoUsd;
   calls: number;
-  /** Of the calls, those whose cost is not known. */
+  /** The calls whose cost is not known. */
   unpricedCalls: number;
 }
 
-/** What is measured, and what the plan earns beside it. */
+/** Adds the plan's earnings to the measured cost and charges. */
 export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: NanoUsd): Earnings {
   const { calls, unpricedCalls, costNanoUsd, chargedNanoUsd } = measured ?? NOTHING;
   const revenueNanoUsd = chargedNanoUsd + planNanoUsd;
@@ -36,8 +36,8 @@ export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: Nan
 const NOTHING: CostAndCharge = { calls: 0, unpricedCalls: 0, costNanoUsd: 0n, chargedNanoUsd: 0n };
 
 /**
- * A margin in percent of the revenue, with one decimal, rounded towards zero, so that a loss of nearly nothing is none. `null`
- * if there was no revenue.
+ * A margin in percent of the revenue, with one decimal, rounded towards zero, so that a tiny loss shows as 0. `null` if
+ * there was no revenue.
  */
 export function marginPercent({
   marginNanoUsd,

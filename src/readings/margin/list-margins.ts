@@ -1,5 +1,5 @@
 /**
- * Use case: list the margin of each customer of an organization over days that are asked for, in pages and as CSV.
+ * Use case: list the margin of each customer of an organization over the requested days, in pages and as CSV.
  */
 
 import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
@@ -24,7 +24,7 @@ import { periodOf, present, presentAsked } from './read-margin.ts';
 type Asked = Omit<CustomerMarginsQuery, 'limit' | 'cursor'>;
 type Item = CustomerMarginsData['items'][number];
 
-/** What a list is made of, whatever its page. */
+/** The data of a list, for any of its pages. */
 export interface ReadMargins {
   asked: Omit<CustomerMarginsData, 'items' | 'nextCursor'>;
   margins: CustomerMargins;
@@ -66,7 +66,7 @@ export function pageOfMargins(
   return accept('CUSTOMER_MARGINS_LISTED', { ...asked, items: items.map(presentCustomer), nextCursor }, Date.now());
 }
 
-/** The customers with the lowest margins and those with the highest, in order: at most so many at each end. */
+/** The customers with the lowest and the highest margins, in order: at most this many at each end. */
 export function endsOfMargins({ margins: { customers } }: ReadMargins, eachMax: number): Item[] {
   const ordered = inOrder(customers, marginOrder('margin', 'ascending'));
   const ends = ordered.length > 2 * eachMax ? [...ordered.slice(0, eachMax), ...ordered.slice(-eachMax)] : ordered;

@@ -1,8 +1,10 @@
 /**
- * What an organization's usage cost and earned in a period of whole hours: as a whole, by feature, by model, by plan.
+ * The cost and the earnings of an organization's usage in a period of whole hours: in total, by feature, by model, by
+ * plan.
  *
- * Of features and models, cost and charges are exact; what plans earned is shared over the completed calls equally,
- * because a plan pays for all of them. Of a plan they are those of its customers while they had it, to the hour.
+ * For features and models, cost and charges are exact; the earnings of plans are shared equally over the completed
+ * calls, because a plan pays for all of them. For a plan, the figures are those of its customers while they had it, to
+ * the hour.
  */
 
 import { accruedOfMonths, pricePerPeriod } from '../../domain/accrual.ts';
@@ -20,26 +22,26 @@ import { findVersionPrices, type VersionPrice } from '../../history/plan-time.ts
 import type { Window } from './customer-earnings.ts';
 import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
 
-/** Of a feature or a model; the key is empty where none was sent. */
+/** The margin of a feature or a model; the key is empty if calls had none. */
 interface GroupMargin extends Earnings {
   key: string;
 }
 
 interface PlanMargin extends Earnings {
   planId: string;
-  /** As the newest version among its customers says. */
+  /** The name in the newest version among its customers. */
   name: string;
-  /** Customers who had a subscription in the period, and those of them whose version has no price that accrues. */
+  /** Customers who had a subscription in the period, and the number of them whose version has no accruing price. */
   customers: number;
   customersWithoutPrice: number;
 }
 
 export interface OrganizationMargin {
   total: Earnings;
-  /** Highest cost first; empty where they were not asked for. */
+  /** Highest cost first; empty if they were not asked for. */
   features: GroupMargin[];
   models: GroupMargin[];
-  /** Highest cost first; `null` where there are too many customers to tell, or plans were not asked for. */
+  /** Highest cost first; `null` if the organization has too many customers, or plans were not asked for. */
   plans: PlanMargin[] | null;
   /** Lists with more groups than were asked for. */
   truncated: ('feature' | 'model')[];
@@ -47,7 +49,7 @@ export interface OrganizationMargin {
   customersWithoutPrice: number;
 }
 
-/** As a whole, and by what was asked for. The window is one whose usage is kept. */
+/** In total, and by the requested groupings. The window must be one whose usage is kept. */
 export async function readOrganizationMargin(
   env: Env,
   organizationId: OrganizationId,
@@ -80,7 +82,7 @@ export async function readOrganizationMargin(
   };
 }
 
-/** Each call has the same share; what is not listed has the rest. */
+/** Each call has the same share; unlisted groups have the rest. */
 function shareOf(groups: readonly EarningsGroup[], total: EarningsGroup, planNanoUsd: NanoUsd): GroupMargin[] {
   const listed = groups.map(({ completedCalls }) => BigInt(completedCalls));
   const others = listed.reduce((rest, calls) => rest - calls, BigInt(total.completedCalls));
@@ -100,7 +102,7 @@ interface Version {
 function versionOf(id: string, read: OrganizationEarnings, prices: ReadonlyMap<string, VersionPrice>): Version {
   const found = prices.get(id);
   const price = found ? pricePerPeriod(found) : null;
-  // Changes that are not known as a whole could leave less than nothing.
+  // Changes that are only partly known could leave a negative amount.
   const months = read.planMonths.filter(
     ({ usagePlanVersionId, subscribedMs }) => usagePlanVersionId === id && subscribedMs > 0n,
   );

@@ -1,5 +1,5 @@
 /**
- * Use cases: the margin of an organization, and of one of its customers, over days that are asked for.
+ * Use cases: the margin of an organization, and of one of its customers, over the requested days.
  */
 
 import { chargesKeptSinceMs, keptPart } from '../../config/kept-part.ts';
@@ -18,7 +18,7 @@ import { readCustomerDays, type Window } from './customer-earnings.ts';
 import { type Earnings, marginPercent } from './earnings.ts';
 import { readOrganizationMargin } from './organization-margin.ts';
 
-/** The lists of groupings that are not asked for are empty, and the plans `null`. */
+/** Lists of groupings that are not asked for are empty, and plans are `null`. */
 export async function readMargin(
   { env, organization }: Reader,
   query: MarginQuery,
@@ -107,7 +107,7 @@ export function present(earnings: Earnings): MarginFigures {
   };
 }
 
-/** As the nearest number of dollars, and exact. */
+/** The nearest number of dollars, and the exact amount. */
 function amount<Name extends string>(name: Name, nano: NanoUsd) {
   return { [`${name}USD`]: usdFromNano(nano), [`${name}UsdNano`]: nano.toString() } as Record<`${Name}USD`, number> &
     Record<`${Name}UsdNano`, string>;

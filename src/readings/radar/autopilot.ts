@@ -1,8 +1,8 @@
 /**
- * Whether the model of a mapping is replaced on a day, and by what. Pure: the day, the catalog, the prices and the traffic
- * are arguments.
+ * Decides whether the model of a mapping is replaced on a day, and by which one. Pure: the day, the catalog, the prices
+ * and the traffic are arguments.
  *
- * A switch needs certainty: what is not known (a price, a capability, a replacement) refuses it, with every reason.
+ * A switch needs certainty: an unknown price, capability or replacement refuses it, and every reason is listed.
  */
 import { isClosed } from '../../catalog/candidates.ts';
 import { type Replacement, replacementOf, statusOn } from '../../catalog/lifecycle.ts';
@@ -30,7 +30,7 @@ export interface DueSwitch {
   shutdownAt: string;
 }
 
-/** What replaces it: `null` where nothing does, with the reason. */
+/** The replacement: `null` if there is none, with the reason. */
 export interface Successor {
   modelKey: string | null;
   model: CatalogModel | null;
@@ -39,19 +39,19 @@ export interface Successor {
   problem: SwitchReason | null;
 }
 
-/** What the organization has. */
+/** The organization's facts for a switch. */
 export interface SwitchFacts {
   /** Providers with credentials. */
   vendors: ReadonlySet<string>;
-  /** Today's prices, as the organization pays them; `null` where there is none. */
+  /** Today's prices, as the organization pays them; `null` if there is none. */
   prices: { from: RateCard | null; to: RateCard | null };
-  /** The calls of the model in the last days; none where there was no traffic whose usage is known. */
+  /** The calls of the model in the last days; empty if no traffic has known usage. */
   traffic: readonly Traffic[];
 }
 
 export type SwitchDecision = { to: string; switched: SwitchedData } | { to: null; refused: SwitchRefusedData };
 
-/** `null` while the day has not come, and for a model whose end is not known. */
+/** `null` before the day of the switch, and for a model without a known end. */
 export function dueSwitch({ catalog, nowMs }: View, mapping: string, entry: AutopilotEntry): DueSwitch | null {
   const match = matchModel(catalog, entry.model, nowMs);
   // A snapshot that the catalog does not list has an end of its own.
@@ -62,7 +62,7 @@ export function dueSwitch({ catalog, nowMs }: View, mapping: string, entry: Auto
   return { mapping, entry, model, shutdownAt };
 }
 
-/** The provider's replacement, followed until a live model as the lookup follows it, or the reviewed one. */
+/** The provider's replacement, followed to a live model in the lookup's way, or the reviewed one. */
 export function successorOf(view: View, due: DueSwitch): Successor {
   return due.entry.switchTo === 'official' ? officialSuccessor(view, due) : reviewedSuccessor(view, due);
 }
@@ -125,7 +125,7 @@ export function decideSwitch(view: View, due: DueSwitch, successor: Successor, f
   };
 }
 
-/** The catalog's dates are of the provider's own channel. */
+/** The catalog's dates apply to the provider's own channel. */
 function otherChannel({ entry, model }: DueSwitch): SwitchReason[] {
   const slash = entry.model.indexOf('/');
   const vendor = slash < 0 ? model.provider : entry.model.slice(0, slash);
@@ -134,7 +134,10 @@ function otherChannel({ entry, model }: DueSwitch): SwitchReason[] {
   return isOwn ? [] : [because('OTHER_CHANNEL', message)];
 }
 
-/** What the replacement must be before anything is compared. An operator's review vouches for more than a provider. */
+/**
+ * Conditions that the replacement must meet before anything is compared. An operator's review vouches for more than a
+ * provider.
+ */
 function unfit({ entry, model }: DueSwitch, successor: Successor, to: CatalogModel, day: string): SwitchReason[] {
   const key = successor.modelKey ?? modelKeyOf(to);
   const reasons: SwitchReason[] = [];
@@ -163,17 +166,17 @@ function unfit({ entry, model }: DueSwitch, successor: Successor, to: CatalogMod
 
 export interface PriceChange {
   basis: SwitchedData['priceBasis'];
-  /** Rounded to hundredths; `null` where a price is not known. */
+  /** Rounded to hundredths; `null` if a price is not known. */
   percent: number | null;
   fromNanoUsd: bigint;
   toNanoUsd: bigint;
-  /** What has no price; empty where everything has one. */
+  /** The components without a price; empty if all have one. */
   unknown: string[];
 }
 
 const { response: _response, ...POLICY } = LookupQuery.parse({});
 
-/** A call as the lookup takes it to be where nobody says otherwise. */
+/** The call that the lookup assumes if none is described. */
 const TYPICAL: Traffic = {
   mode: 'standard',
   usage: {
@@ -185,7 +188,7 @@ const TYPICAL: Traffic = {
   promptTokensAbove: POLICY.inputTokens - 1,
 };
 
-/** What the same traffic costs more or less at the other price, both as of today. */
+/** The cost difference of the same traffic at the other price, both as of today. */
 export function priceChange({ prices: { from, to }, traffic }: Pick<SwitchFacts, 'prices' | 'traffic'>): PriceChange {
   const basis = traffic.length > 0 ? 'last_30_days' : 'typical_call';
   const compared = traffic.length > 0 ? traffic : [TYPICAL];

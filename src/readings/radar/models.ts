@@ -1,8 +1,8 @@
 /**
- * Which models in use are on the radar, and why. Pure: the day, the catalog and the usage are arguments.
+ * The models in use that are on the radar, and why. Pure: the day, the catalog and the usage are arguments.
  *
  * All names of a model of the catalog (its aliases, pins that the catalog does not list, spellings of channels) are one
- * item. A snapshot that the catalog lists has dates and prices of its own, and so is an item of its own.
+ * item. A snapshot that the catalog lists has its own dates and prices, and so is an item of its own.
  */
 import { asServed, daysLeft, type ModelStatus, statusOn } from '../../catalog/lifecycle.ts';
 import { matchModel } from '../../catalog/matching.ts';
@@ -14,7 +14,7 @@ import { utcDay } from '../../platform/time.ts';
 
 type RadarReason = (typeof RADAR_REASONS)[number];
 
-/** Usage under one name, as the roll-ups have it. */
+/** Usage under one name, from the roll-ups. */
 export interface NamedUse {
   key: string;
   calls: number;
@@ -40,11 +40,11 @@ export interface RadarView {
   catalog: Catalog;
   reviews: Reviews;
   nowMs: number;
-  /** What ends in more days than these is no reason. */
+  /** A model that ends in more days than this is not on the radar for its end. */
   horizonDays: number;
 }
 
-/** What ends first is first, then by cost. */
+/** Ordered by the earliest end, then by cost. */
 export function modelsOnRadar(view: RadarView, uses: readonly NamedUse[]): RadarModel[] {
   const named = uses.filter(({ key }) => key !== '');
   const byModel = Map.groupBy(named, ({ key }) => itemKey(view, key));
@@ -54,7 +54,7 @@ export function modelsOnRadar(view: RadarView, uses: readonly NamedUse[]): Radar
     .sort(endsFirst);
 }
 
-/** The key of the item that a name belongs to: of the catalog's model, else the name itself. */
+/** The key of a name's item: the catalog's model, or the name itself. */
 export function itemKey({ catalog, nowMs }: Pick<RadarView, 'catalog' | 'nowMs'>, name: string): string {
   const match = matchModel(catalog, name, nowMs);
   return match ? modelKeyOf(match.model) : name;
@@ -84,7 +84,7 @@ function radarModel(view: RadarView, modelKey: string, same: readonly NamedUse[]
   };
 }
 
-/** The dates of the channel if the model was used there alone, else those of the provider's own API. */
+/** The dates of the channel if the model was used only there, otherwise those of the provider's own API. */
 function datedFor(model: CatalogModel, names: readonly string[]): CatalogModel {
   const [first = ''] = names;
   return names.every((name) => asServed(model, name) !== model) ? asServed(model, first) : model;
@@ -107,7 +107,7 @@ function endsFirst(a: RadarModel, b: RadarModel): number {
   return byEnd || byCost || (a.modelKey < b.modelKey ? -1 : 1);
 }
 
-/** Days left, for the order: what is retired on a day that nobody knows comes first, and what has no date last. */
+/** Days left, for the order: a model retired on an unknown day comes first, and one without a date last. */
 function endOf({ daysLeft: left, status }: RadarModel): number {
   return left ?? (status === 'RETIRED' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER);
 }

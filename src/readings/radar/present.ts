@@ -1,5 +1,5 @@
 /**
- * An item of the radar: a model with its replacement, what its calls would have cost on that, and who uses it.
+ * An item of the radar: a model with its replacement, the cost of its calls on the replacement, and its users.
  */
 
 import type { OrganizationConfig } from '../../config/credentials.ts';
@@ -16,7 +16,7 @@ import type { RadarReplacement } from './replacement.ts';
 export interface Replaced {
   model: RadarModel;
   replacement: RadarReplacement;
-  /** The price of the replacement; `null` where there is none. */
+  /** The price of the replacement; `null` if it has none. */
   card: RateCard | null;
 }
 
@@ -60,7 +60,7 @@ export function presentItem(
   mappings: string[],
 ): RadarItem {
   const { modelKey, status, shutdownAt, daysLeft, reasons, calls, inputTokens, outputTokens, costNanoUsd } = model;
-  // Where no call has a price, the recorded sums are of nothing.
+  // If no call has a price, the recorded sums mean nothing.
   const costUsd = (nano: NanoUsd) => (model.unpricedCalls >= calls ? null : usdFromNano(nano));
   const cost = card && costOfTraffic(card, traffic.traffic);
   const customers = byCost(traffic.customers);
@@ -87,7 +87,7 @@ export function presentItem(
   };
 }
 
-/** `counted`: calls that the roll-ups have. */
+/** `counted`: the calls in the roll-ups. */
 function callsNotPriced({ calls, unreported, untold }: ModelTraffic, counted: number): string[] {
   const missing = Math.max(0, counted - calls);
   return [
@@ -97,7 +97,7 @@ function callsNotPriced({ calls, unreported, untold }: ModelTraffic, counted: nu
   ];
 }
 
-/** The highest cost first; of the same cost, by name. */
+/** The highest cost first; on equal cost, by name. */
 function byCost<Key extends string>(shares: ReadonlyMap<Key, Share>): [Key, Share][] {
   return [...shares].sort(([nameA, a], [nameB, b]) =>
     a.costNanoUsd === b.costNanoUsd ? (nameA < nameB ? -1 : 1) : a.costNanoUsd < b.costNanoUsd ? 1 : -1,

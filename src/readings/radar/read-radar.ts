@@ -1,9 +1,9 @@
 /**
- * Use case: the models of an organization that end, have a successor or have no price, with who uses them and what the
- * same calls would have cost on the replacement.
+ * Use case: the models of an organization that end, have a successor or have no price, with their users and the cost of
+ * the same calls on the replacement.
  *
- * Which models there are, and the sums of their usage, come from the roll-ups; who used them and the cost on the
- * replacement from the calls themselves (`history/model-traffic.ts`).
+ * The models and the sums of their usage come from the roll-ups; their users and the cost on the replacement come from
+ * the calls themselves (`history/model-traffic.ts`).
  */
 
 import { type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
@@ -33,13 +33,13 @@ import { itemKey, modelsOnRadar, type NamedUse, type RadarModel, type RadarView 
 import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present.ts';
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
-/** Names of models that the radar looks at: those with the highest cost. */
+/** The most names of models that the radar looks at: those with the highest cost. */
 const RADAR_NAMES_MAX = 1_000;
 
-/** Whose usage is read, and for how long it is kept. */
+/** The organization whose usage is read, and how long it is kept. */
 type Kept = Pick<Caller['organization'], 'organizationId' | 'retention'>;
 
-/** A page of the radar, whose costs are of that page alone; every item where `page` is `null`. */
+/** A page of the radar, with costs only for that page; every item if `page` is `null`. */
 export async function readModelRadar(
   { env, organization, defer }: Caller,
   { horizonDays, ending }: Pick<ModelRadarQuery, 'horizonDays' | 'ending'>,
@@ -73,7 +73,7 @@ export async function readModelRadar(
   return accept('MODEL_RADAR_READ', data, nowMs);
 }
 
-/** The calls of a model under all its names, of which enough is known to price them. */
+/** The calls of a model under all its names, if enough is known to price them. */
 export async function readTrafficOf(
   env: Env,
   { organizationId, retention }: Kept,
@@ -96,7 +96,7 @@ export async function readModelsOnRadar(
   return modelsOnRadar(view, await readModelUses(env, { organizationId, retention }, view.nowMs));
 }
 
-/** The models in use that end, or that have ended, the first to end first. */
+/** The models in use that end, or have ended; the first to end is first. */
 export async function readEndingModels(env: Env, organization: Kept, view: RadarView): Promise<RadarModel[]> {
   return (await readModelsOnRadar(env, organization, view)).filter(({ reasons }) =>
     reasons.some((reason) => reason === 'ENDING' || reason === 'RETIRED'),
@@ -105,11 +105,13 @@ export async function readEndingModels(env: Env, organization: Kept, view: Radar
 
 export interface EndingModel extends RadarModel {
   replacement: RadarReplacement;
-  /** Customers whose calls cost something: those that the list of customers finds. */
+  /** Customers whose calls cost something: the same that the list of customers finds. */
   usedBy: ModelCustomers;
 }
 
-/** The models that end, with who uses each. It reads roll-ups alone. `models` has the first ones, `total` counts all. */
+/**
+ * The models that end, with the users of each. It reads only roll-ups. `models` has the first ones, `total` counts all.
+ */
 export async function readEndingUse(
   { env, organization, defer }: Pick<Caller, 'env' | 'defer'> & { organization: Kept },
   modelsMax: number,
@@ -151,7 +153,7 @@ export async function radarView(
   };
 }
 
-/** Whole UTC days, so that the sums of days and hours and those of calls are of the same calls. */
+/** Whole UTC days, so that the sums of days and hours cover the same calls as the sums of calls. */
 function periodOf(retention: Caller['organization']['retention'], nowMs: number): { fromMs: number; toMs: number } {
   const toMs = nowMs - (nowMs % DAY_MS) + DAY_MS;
   return keptPart({ fromMs: toMs - RADAR_DAYS * DAY_MS, toMs }, retention, nowMs);
@@ -163,7 +165,7 @@ function pageAfter(models: RadarModel[], { limit, after }: PageRequest): Page<Ra
   return pageOf(models.slice(from), limit, idOf);
 }
 
-/** Today's price of the replacement, as the organization pays it; `null` where there is none. */
+/** Today's price of the replacement, as the organization pays it; `null` if it has none. */
 async function cardFor(
   { catalog, nowMs }: RadarView,
   { prices }: Caller['organization'],

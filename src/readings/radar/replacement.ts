@@ -1,6 +1,6 @@
 /**
- * What replaces a model on the radar, with its warnings: the recommendation of the public model lookup, asked with its
- * defaults. The lookup recommends nothing for a model that is in use; there the radar shows its successor all the same.
+ * The replacement of a model on the radar, with its warnings: the recommendation of the public model lookup, asked with
+ * its defaults. The lookup recommends nothing for a model that is in use; the radar shows its successor all the same.
  */
 import { replacementOf } from '../../catalog/lifecycle.ts';
 import { lookUpModel } from '../../catalog/matching.ts';
@@ -34,7 +34,7 @@ export async function replacementFor(view: View, { modelKey, model }: RadarModel
 
 const NONE = { modelKey: null, source: 'none' } as const;
 
-/** The vendor's live successor of a model that is in use, else the reviewed one. */
+/** The vendor's live successor of a model that is in use, otherwise the reviewed one. */
 function successorOf({ catalog, reviews, nowMs }: View, model: CatalogModel, warnings: string[]): RadarReplacement {
   const day = utcDay(nowMs);
   const official = replacementOf(catalog, model, day);

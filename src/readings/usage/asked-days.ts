@@ -1,5 +1,5 @@
 /**
- * The local days that a query asks for by its dates and its time zone.
+ * The local days that a query requests by its dates and its time zone.
  */
 import { SUMMARY_DAYS_MAX, type SummaryQuery } from '../../contract/usage-summary.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
@@ -7,7 +7,7 @@ import { isTimeZone, type LocalDay, localDays } from '../calendar.ts';
 
 const DEFAULT_DAYS = 30;
 
-/** What the query breaks. */
+/** The rule that the query breaks. */
 export interface Broken {
   path: string;
   message: string;

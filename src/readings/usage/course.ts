@@ -26,16 +26,16 @@ export interface UsageCourse {
   step: Step;
   /** The start of each step. */
   startsMs: number[];
-  /** Whether the last step is not over. */
+  /** Whether the last step is still running. */
   isLastOpen: boolean;
   all: Course;
-  /** The models that were asked for, and what all others used together. */
+  /** The requested models, and the total of all others. */
   models: (Course & { model: string })[];
   others: Course;
   before: Course;
 }
 
-/** The period has whole UTC days. `models` are those that the chart names. */
+/** The period has whole UTC days. `models` names those that the chart shows. */
 export async function readUsageCourse(
   env: Env,
   organizationId: OrganizationId,
@@ -50,7 +50,7 @@ export async function readUsageCourse(
     findUsageCourse(env, organizationId, filter, step, models),
     findUsageCourse(env, organizationId, earlier, step, []),
   ]);
-  // Hours that have not begun have no place in a chart.
+  // Hours that have not begun are not in the chart.
   const length = Math.ceil((Math.min(toMs, Math.max(nowMs, fromMs + 1)) - fromMs) / STEP_MS[step]);
   const startsMs = Array.from({ length }, (_, place) => fromMs + place * STEP_MS[step]);
   const all = courseOf(usage, null, length);
@@ -82,7 +82,7 @@ function courseOf(usage: readonly CourseUsage[], model: string | null, length: n
   };
 }
 
-/** The courses of several organizations as one: of the same period and the same models. */
+/** The courses of several organizations added up, for the same period and the same models. */
 export function sumCourses(courses: readonly [UsageCourse, ...UsageCourse[]]): UsageCourse {
   const [first] = courses;
   const sum = (of: (course: UsageCourse) => Course | undefined) =>

@@ -39,13 +39,13 @@ export interface EvidenceInput {
   /** The oldest hour that is still stored. */
   keptFromMs: number;
   periodStartMs: number;
-  /** The start of the earlier of the two compared weeks. */
+  /** The start of the earlier of the two weeks that are compared. */
   comparedFromMs: number;
   /** Ended calls of the period without a known price. */
   callsWithoutPrice: number;
 }
 
-/** What is missing, in the order of EVIDENCE_GAPS. Complete if nothing is. */
+/** The missing evidence, in the order of EVIDENCE_GAPS. Complete if nothing is missing. */
 export function evidenceCompleteness(input: EvidenceInput): { complete: boolean; gaps: EvidenceGap[] } {
   const missing: Record<EvidenceGap, boolean> = {
     HISTORY_SHORTER_THAN_TWO_WEEKS: input.firstDataMs === null || input.firstDataMs > input.comparedFromMs,

@@ -1,5 +1,5 @@
 /**
- * Signals: what is worth knowing about a customer now, each with its evidence.
+ * Signals: facts about a customer that deserve attention now, each with its evidence.
  *
  * The list is closed, and every threshold is a constant here. Signals are sorted by SIGNAL_CODES and meters keep their
  * given order, so the same facts give the same response.
@@ -66,7 +66,7 @@ export interface SignalInput {
   /** `null` if the customer never ended a call. */
   lastCallAtMs: number | null;
   meters: readonly { meter: MeterName; summary: MeterSummary; projectedExhaustionAtMs: number | null }[];
-  /** Purchased credit in USD, and what was charged to it in the latest week; `null` if the customer has no credit. */
+  /** Purchased credit in USD, and the charges to it in the latest week; `null` if the customer has no credit. */
   credit: { balanceUsd: number; chargedLatestWeekUsd: number } | null;
   pendingPlan: { usagePlanVersionId: string; effectiveAtMs: number } | null;
 }

@@ -195,7 +195,7 @@ const PAYERS = {
   nobody: 'NOBODY',
 } as const satisfies Record<NextPayer['by'], string>;
 
-/** What pays next: of each tier, and of each custom meter that the plan has. */
+/** The next payer: for each tier, and for each custom meter that the plan has. */
 function nextOf(account: CustomerHistory['account'], nowMs: number): Complete<UsageContextData['funding']['next']> {
   const tiers = TIERS.map((tier) => {
     const payer = tierPayer(account, tier, { neededNanoUsd: 0n, nowMs });

@@ -1,5 +1,5 @@
 /**
- * Use case: an organization's usage over a period, from D1, with how current the data are.
+ * Use case: an organization's usage over a period, from D1, and how current the data are.
  */
 
 import { databaseNameOf } from '../../config/database.ts';
@@ -45,7 +45,7 @@ export async function readUsageSummary(
   const filter = { ...part, customerId: query.customerId, feature: query.feature };
   const { organizationId } = organization;
   const [groups, projectors] = await Promise.all([
-    // One group more than the list holds shows that there are more.
+    // One group more than the list holds shows whether more exist.
     sumUsage(env, organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
     // Without the projectors the report still works; it only lacks the backlog.
     databaseNameOf(env, organizationId)

@@ -1,7 +1,7 @@
 /**
- * Use case: what a customer sees in a widget: calls, meters, what pays next, balance, spend, renewal, and when what is
- * limited runs out. All of it is computed from what the customer's object has, and so is current. Spend is what the
- * customer was charged: what calls cost, and the markup on it, are the organization's own.
+ * Use case: the data that a customer sees in a widget: calls, meters, the next payer, balance, spend, renewal, and when
+ * limited quantities run out. All of it comes from the customer's object, and so is current. Spend is the customer's
+ * charges: the cost of calls and the markup on it are the organization's own.
  */
 
 import { type Account, owedBalance, periodCharge } from '../../domain/account.ts';
@@ -32,25 +32,25 @@ import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
 /** Days of the widget's chart. */
 const WIDGET_DAYS = 14;
 
-/** For so long a refused call is told of. */
+/** How long a refused call is shown. */
 const REFUSED_TOLD_MS = DAY_MS;
 
 export interface WidgetUsage {
   planName: string;
-  /** Where the customer buys more; `null` for nowhere. */
+  /** The address at which the customer buys more; `null` if there is none. */
   upgradeUrl: string | null;
   canceledAtMs: number | null;
   renewsAtMs: number;
-  /** Calls of the period, open ones too. */
+  /** The calls of the period, including open ones. */
   calls: number;
   tiers: WidgetTier[];
-  /** `null` where the customer has no balance, and needs none. */
+  /** `null` if the customer has no balance, and needs none. */
   balance: WidgetBalance | null;
-  /** What a call on credit usually needs. */
+  /** The usual hold of a call on credit. */
   usualNanoUsd: NanoUsd;
-  /** The latest call that credit did not cover, if it would not cover it now either. */
+  /** The latest call that credit did not cover, if credit would still not cover it now. */
   refused: RefusedCall | null;
-  /** Credit that the plan lets pay for nothing, neither now nor once a scheduled plan applies. */
+  /** Credit that the plan does not let pay for anything, neither now nor after a scheduled plan applies. */
   unusable: WidgetCredit[];
   meters: WidgetMeter[];
   /** Ended calls on each of the latest UTC days, today last. */
@@ -60,10 +60,10 @@ export interface WidgetUsage {
 export interface WidgetTier {
   tier: Tier;
   payer: TierPayer;
-  /** The meter that is used up, or of which the plan includes nothing; `null` where there is none. */
+  /** A meter that is used up, or that the plan does not include; `null` if there is none. */
   exhausted: MeterName | null;
   isIncluded: boolean;
-  /** The balance pays, and is lower than what a call usually needs. */
+  /** The balance pays, and is below a call's usual hold. */
   isShort: boolean;
 }
 
@@ -76,28 +76,28 @@ export interface WidgetCredit {
 }
 
 interface WidgetBalance {
-  /** Less the charges that are still to leave it; below zero it is overdrawn. */
+  /** The balance less the pending charges; below zero it is overdrawn. */
   nanoUsd: NanoUsd;
-  /** What calls in progress hold of it. */
+  /** The part that calls in progress hold. */
   heldNanoUsd: NanoUsd;
-  /** Charged in the period; `null` where that is not known. */
+  /** The charges of the period; `null` if they are not known. */
   spentNanoUsd: NanoUsd | null;
-  /** By the forecast; `lasts` until the plan renews, `null` where too little is known. */
+  /** By the forecast; `lasts` until the plan renews, `null` if too little is known. */
   runsOutAtMs: number | 'lasts' | null;
 }
 
 export interface WidgetMeter {
   name: MeterName;
-  /** The name of a custom meter; `null` where the plan does not have it, and for other meters. */
+  /** The name of a custom meter; `null` if the plan does not have it, and for other meters. */
   label: string | null;
   used: number;
-  /** `null` is unlimited, 0 is not included. */
+  /** `null` is unlimited; 0 is not included. */
   limit: number | null;
   remaining: number;
   payer: NextPayer | TierPayer;
-  /** Purchased units that are not used up; `null` where there are none. */
+  /** Purchased units that are not used up; `null` if there are none. */
   bought: { units: number; left: number } | null;
-  /** When it is used up by the forecast; `null` where it lasts, or too little is known. */
+  /** The forecast time at which it is used up; `null` if it lasts, or too little is known. */
   runsOutAtMs: number | null;
 }
 
@@ -132,7 +132,7 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
   };
 }
 
-/** Calls that an allowance pays for are in its meter; those that the balance pays for are counted beside. */
+/** Calls that an allowance pays for are in its meter; calls that the balance pays for are counted beside it. */
 function callsOf({ account, recent }: CustomerHistory): number {
   const { subscription, meters, onBalance } = account;
   const { plan } = subscription.plan;
@@ -193,7 +193,7 @@ function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number):
     return {
       name,
       label: slot === null ? null : labelOf(plan, slot),
-      // Of a custom meter the account counts all units, however they are paid.
+      // For a custom meter, the account counts all units, whoever pays for them.
       used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
       limit,
       remaining,
@@ -223,7 +223,7 @@ function stillRefused({ account, refused }: CustomerHistory, nowMs: number): Ref
   return needed > 0n && !creditLeft(account, needed) ? refused : null;
 }
 
-/** A canceled subscription is said as such. */
+/** A canceled subscription is reported as canceled. */
 function unusableOf(account: Account): WidgetCredit[] {
   const { plan } = account.subscription.plan;
   return unusableCredit(account)
@@ -231,7 +231,7 @@ function unusableOf(account: Account): WidgetCredit[] {
     .map(({ unit, amount }) => ({ unit, amount, label: unit === 'USD' ? null : labelOf(plan, unit) }));
 }
 
-/** The units of the purchases of which something is left. */
+/** The units of purchases that are not used up. */
 function boughtUnits({ wallet, subscription }: Account, slot: MeterSlot): WidgetMeter['bought'] {
   const credits = wallet.credits.filter(({ unit }) => unit === slot);
   if (credits.length === 0 || !subscription.plan.plan.customMeters[slot]?.funding.credits) return null;

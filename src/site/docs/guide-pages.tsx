@@ -1,6 +1,6 @@
 /**
- * The documents of the repository as pages: the README and everything in `docs/`, and the page of error codes, which adds
- * to each code of `docs/errors.md` the operations that may answer it.
+ * The documents of the repository as pages: the README and everything in `docs/`, and the page of error codes, which
+ * lists the possible operations for each code of `docs/errors.md`.
  */
 import { raw } from 'hono/html';
 import type { FC } from 'hono/jsx';
@@ -43,7 +43,7 @@ export class Guides {
     this.#documents = new Map(inOrder.map((name) => [name, this.#pages.read(texts.get(name) ?? '')]));
   }
 
-  /** What the list beside the pages shows; the error codes have a line of their own there. */
+  /** The entries of the list beside the pages; the error codes have a line of their own there. */
   list(): Guide[] {
     const shown = [...this.#documents].filter(([name]) => name !== 'errors');
     return shown.map(([name, { title }]) => ({ path: guidePath(name), title: name === 'README' ? 'Start' : title }));
@@ -130,7 +130,7 @@ function errorRows(token: Markdown['tokens'][number]): ErrorRow[] {
   }));
 }
 
-/** The operations that may answer a code: those that name it, and where none does, the gateway's, which name none. */
+/** The operations that may answer a code: those that name it, or, if none does, the gateway's, which name none. */
 function routesWith(document: OpenApiDocument, code: string): Route[] {
   const routes = routesOf(document);
   const naming = routes.filter(({ operation }) =>

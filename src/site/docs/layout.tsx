@@ -1,5 +1,5 @@
 /**
- * The frame of a page of the API reference: what there is beside it, with the page that is shown marked, and the content.
+ * The frame of a page of the API reference: the list beside it, with the shown page marked, and the content.
  *
  * On a narrow screen the list is closed, and opens without a script.
  */
@@ -39,7 +39,7 @@ export interface DocsPage {
   group?: string | undefined;
   /** In place of the page's own path: the entry of the list that is marked. */
   entry?: string;
-  /** In the search form. */
+  /** The text in the search form. */
   query?: string;
   content: Child;
 }

@@ -1,7 +1,8 @@
 /**
- * Documents as HTML. The text is our own, and still no HTML of it passes but an anchor: everything else is escaped.
+ * Documents as HTML. The text is the project's own, yet the only HTML that passes is an anchor: everything else is
+ * escaped.
  *
- * Headings have the anchors that GitHub gives them; links between documents lead to their pages.
+ * Headings have the same anchors as on GitHub; links between documents lead to their pages.
  */
 import { Marked, type MarkedExtension, type Token, type Tokens } from 'marked';
 import { DOCS_PATH, guidePath } from './paths.ts';
@@ -76,7 +77,7 @@ export class MarkdownPages {
           ),
         table(token) {
           const head = token.header.map((cell) => this.parser.parseInline(cell.tokens));
-          // A table without words in its head has none.
+          // A table without words in its head has no head.
           const isNamed = head.some((cell) => cell !== '');
           const row = (cells: Tokens.TableCell[]) =>
             `<tr>${cells.map((cell) => `<td>${this.parser.parseInline(cell.tokens)}</td>`).join('')}</tr>\n`;
@@ -87,11 +88,11 @@ export class MarkdownPages {
     };
   }
 
-  /** Where a link leads; `null` where it leads to a file of the repository that has no page. */
+  /** The destination of a link; `null` if it leads to a file of the repository that has no page. */
   #address(href: string): string | null {
     if (/^(?:https?:|#)/.test(href)) return href;
     const [path = '', anchor] = href.split('#');
-    // Documents in docs/ name each other without the folder, the README with it.
+    // Documents in docs/ name each other without the folder; the README names them with it.
     const file = path.replace(/^(?:\.\/)?(?:\.\.\/)?/, '');
     const page = this.#pages.get(file) ?? (path.startsWith('../') ? undefined : this.#pages.get(`docs/${file}`));
     return page === undefined ? null : page + (anchor === undefined ? '' : `#${anchor}`);
@@ -109,7 +110,7 @@ export function sectionsOf({ tokens }: Markdown): Section[] {
   return sections;
 }
 
-/** As GitHub makes them from headings. */
+/** Makes the same anchors from headings as GitHub. */
 function slug(heading: string): string {
   return heading
     .toLowerCase()

@@ -1,5 +1,6 @@
 /**
- * The page of an operation: its request in three languages, a form to send it with, an answer, and what every field means.
+ * The page of an operation: its request in three languages, a form to send it, an answer, and the meaning of every
+ * field.
  */
 import type { FC } from 'hono/jsx';
 import type { Entry } from '../../http/openapi/entries.ts';
@@ -77,15 +78,15 @@ export function operationPage({ document, route, entry, samples }: Shown): DocsP
 }
 
 /**
- * What a server answered the example; a test compares it with what one answers today. A new operation has none until it is
- * recorded, which takes a server with these pages.
+ * The recorded answer of a server to the example; a test compares it with today's answer. A new operation has none
+ * until it is recorded, which needs a server with these pages.
  */
 function answerOf(operationId: string): string {
   const answer = (ANSWERS as Record<string, unknown>)[operationId] ?? '';
   return typeof answer === 'string' ? answer : JSON.stringify(answer, null, 2);
 }
 
-/** One after the other; the page's script makes tabs of them. */
+/** The samples follow one another; the page's script makes tabs of them. */
 const Samples: FC<{ samples: readonly Sample[] }> = ({ samples }) => (
   <div class="samples">
     {samples.map(({ language, source }) => (
@@ -97,7 +98,7 @@ const Samples: FC<{ samples: readonly Sample[] }> = ({ samples }) => (
   </div>
 );
 
-/** To be read, and copied by the page's script. */
+/** A text to read; the page's script copies it. */
 export const Code: FC<{ text: string; label: string }> = ({ text, label }) => (
   <section class="copied" aria-label={label}>
     <pre class="code" tabindex={0}>
@@ -106,7 +107,7 @@ export const Code: FC<{ text: string; label: string }> = ({ text, label }) => (
   </section>
 );
 
-/** Parameters look like the fields of an object, with where they go for a word more. */
+/** Parameters look like the fields of an object, with their place in the request as an additional word. */
 function asSchema(parameters: readonly Parameter[]): JsonSchema {
   const fields = parameters.map(({ name, in: place, description, schema }) => {
     const text = place === 'path' ? description : `${description} (${place})`;
@@ -156,7 +157,7 @@ const Refusals: FC<{ document: OpenApiDocument; route: Route }> = ({ document, r
   );
 };
 
-/** The fields of a schema with a name; of an envelope, those of its data too. */
+/** The fields of a named schema; for an envelope, also those of its data. */
 const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }> = ({ document, schema, label }) => {
   const { schemas } = document.components;
   const shown = resolved(schema, schemas);

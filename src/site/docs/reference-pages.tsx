@@ -1,6 +1,6 @@
 /**
- * The pages of the API reference beside those of operations and guides: the overview, schemas, and the two that are
- * filled in at a request, or shown for an unknown address.
+ * The pages of the API reference beside those of operations and guides: the overview, schemas, the search results,
+ * which are filled in for a request, and the page for an unknown address.
  */
 import { raw } from 'hono/html';
 import type { FC } from 'hono/jsx';

@@ -1,5 +1,5 @@
 /**
- * What the pages of the API reference look up in the OpenAPI document: operations by group, what a reference means, the
+ * The queries of the reference's pages to the OpenAPI document: operations by group, the targets of references, the
  * codes of an operation's errors.
  */
 import type { JsonSchema, OpenApiDocument, OpenApiOperation, Parameter } from '../../http/openapi/types.ts';
@@ -50,7 +50,7 @@ const FIELD_OF_CODE: Readonly<Record<string, string>> = {
   METER_NOT_ENABLED: 'meterSlot',
   COMPRESSION_JOB_NOT_FOUND: 'jobId',
 };
-/** Codes of session tokens: only operations that take them answer so. */
+/** Codes of session tokens: only operations that take them return these. */
 const SESSION_CODES: ReadonlySet<string> = new Set(['FIELD_NOT_ALLOWED', 'CUSTOMER_FORBIDDEN']);
 
 /** The codes that an operation may answer with a status. */
@@ -77,7 +77,7 @@ function inputFields(document: OpenApiDocument, operation: OpenApiOperation): Se
   return new Set([...parametersOf(document, operation).map(({ name }) => name), ...fields]);
 }
 
-/** The component that a reference means. */
+/** The target of a reference. */
 export function resolved<Value extends object>(
   part: Value | { $ref: string },
   components: Record<string, Value>,
@@ -93,7 +93,7 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** The names of a schema's fields with what they mean, for the search. */
+/** The names of a schema's fields with their descriptions, for the search. */
 export function fieldTexts({ properties = {} }: JsonSchema): string {
   return Object.entries(properties)
     .map(([name, { description = '' }]) => `${name} ${description}`)

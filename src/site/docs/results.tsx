@@ -1,12 +1,12 @@
 /**
- * What a search of the API reference found.
+ * The results of a search of the API reference.
  */
 import type { FC } from 'hono/jsx';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Inline } from '../shell.tsx';
 import type { SearchEntry } from './search.ts';
 
-/** Entries of one kind that a search lists; the operations are all listed. */
+/** The most entries of one kind that a search lists; the operations are all listed. */
 const LISTED_MAX = 20;
 
 const KINDS = [

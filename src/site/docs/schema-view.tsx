@@ -1,5 +1,5 @@
 /**
- * A schema as a list of its fields: name, kind, whether it must be there, what it is. Schemas with a name are linked.
+ * A schema as a list of its fields: name, kind, whether it is required, description. Named schemas are linked.
  */
 import type { Child, FC } from 'hono/jsx';
 import type { JsonSchema } from '../../http/openapi/types.ts';
@@ -8,7 +8,7 @@ import { Inline } from '../shell.tsx';
 import { schemaPath } from './paths.ts';
 import { nameOf } from './reference.ts';
 
-/** Nameless objects inside of each other; the contract has no more than a few. */
+/** Nested nameless objects; the contract has only a few levels. */
 const DEPTH_MAX = 6;
 
 export const Fields: FC<{ schema: JsonSchema; label: string; depth?: number }> = ({ schema, label, depth = 0 }) => {

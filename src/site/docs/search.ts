@@ -1,5 +1,5 @@
 /**
- * The search of the API reference: an entry has a text in small letters, and is found where every word stands in it. The
+ * The search of the API reference: an entry has a text in small letters, and is found if that contains every word. The
  * index is a file of its own, which only a search reads.
  */
 
@@ -9,12 +9,12 @@ export interface SearchEntry {
   /** An operation's path, a guide's heading, a code, the name of a schema. */
   name: string;
   method?: string;
-  /** One sentence, or where in the documents it stands. */
+  /** One sentence, or its place in the documents. */
   summary: string;
   text: string;
 }
 
-/** Words of one search that count; nobody asks for more. */
+/** The most words of one search that count; nobody needs more. */
 const WORDS_MAX = 12;
 
 export function findEntries(index: readonly SearchEntry[], query: string): SearchEntry[] {

@@ -1,7 +1,7 @@
 /**
  * All files of the API reference: pages, the search index, the OpenAPI document, styles and the script. They are made
- * from the contract and the documents when the Worker is bundled (`src/cli/build-site.ts`), and never inside of it: the
- * Worker only fills in what a request alone knows (template.ts).
+ * from the contract and the documents when the Worker is bundled (`src/cli/build-site.ts`), never in the Worker itself,
+ * which only fills in the facts of a request (template.ts).
  */
 import { openApiDocument } from '../../http/openapi/document.ts';
 import { entries } from '../../http/openapi/entries.ts';
@@ -26,7 +26,7 @@ export interface SiteSources {
   script: string;
 }
 
-/** The files by their paths, which begin with a slash. Pictures of documents are not among them. */
+/** The files by their paths, which begin with a slash. Pictures of documents are not included. */
 export async function siteFiles({ documents, script }: SiteSources): Promise<Map<string, string>> {
   const document = openApiDocument(SERVICE_VERSION, ORIGIN);
   const guides = new Guides(documents);

@@ -1,15 +1,15 @@
 /**
- * What the pages of the API reference contain in place of what is known at a request alone. They are made once, when the
- * Worker is bundled, and served as files.
+ * The placeholders in the pages of the API reference for facts that only a request knows. The pages are made once, when
+ * the Worker is bundled, and served as files.
  */
 
-/** The address of the server: what examples send their requests to. */
+/** The server's address, to which examples send their requests. */
 export const ORIGIN = 'https://origin.invalid';
-/** In the page of a search: what was searched for, and what was found. */
+/** On the search page: the searched text, and the results. */
 export const QUERY = '@@QUERY@@';
 export const RESULTS = '@@RESULTS@@';
 
-/** Where the pages that are no page of their own stand. */
+/** The files of pages without an address of their own. */
 export const SEARCH_FILE = '/docs/search.html';
 export const NOT_FOUND_FILE = '/docs/not-found.html';
 export const INDEX_FILE = '/docs/search.json';

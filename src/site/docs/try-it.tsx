@@ -1,6 +1,6 @@
 /**
  * A form that sends an operation's example from the page. It is for operations of an API key and for public ones: the
- * operator's token does not belong into a page for everybody. Without the page's script it does not show.
+ * operator's token does not belong on a public page. Without the page's script it does not show.
  */
 import type { FC } from 'hono/jsx';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';

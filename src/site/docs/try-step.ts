@@ -5,7 +5,7 @@ export interface TryStep {
   method: string;
   path: string;
   body?: unknown;
-  /** A form in place of the body: its fields, and a file. */
+  /** A form instead of the body: its fields, and a file. */
   upload?: { fields: Record<string, string>; file: { field: string; name: string; text: string } };
   /** The variable that gets the first member of this name in the answer. */
   value?: { name: string; field: string };

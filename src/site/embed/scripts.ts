@@ -3,10 +3,10 @@
  *
  * `OPENING_SCRIPT` runs first in the frame: it submits the token from the fragment of the address, and the response
  * replaces the page. `WIDGET_SCRIPT` runs in that page: it asks the embedding page for a new token before the current
- * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it. When the session
- * has ended, it keeps what it shows and says so.
- * `EMBED_SCRIPT` runs in the embedding page and stays below 2 KB there: it creates the frame, and answers requests for a new token. If the page's
- * session route fails, it says so in the frame's place and in one line of the browser's console, and asks again.
+ * one expires, accepts it from an allowed origin only, and shows the usage that the service returns for it. When the
+ * session has ended, it keeps its content and says so. `EMBED_SCRIPT` runs in the embedding page and stays below 2 KB
+ * there: it creates the frame, and answers requests for a new token. If the page's session route fails, it says so in
+ * the frame's place and in one line of the browser's console, and asks again.
  */
 import { contentHash } from '../../platform/content-hash.ts';
 
@@ -16,12 +16,15 @@ const REFRESH_MS = 60_000;
 /** An embedding page that does not answer is asked again after this. */
 const ASK_AGAIN_MS = 10_000;
 
-/** How often a page's session route or callback is asked in a row, how long each answer may take, and the waits between. */
+/**
+ * The most questions to a page's session route or callback in a row, the longest time of each answer, and the waits
+ * between.
+ */
 const ATTEMPTS_MAX = 8;
 const ATTEMPT_MS_MAX = 15_000;
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** How often a hidden page looks whether it is visible, before it asks again. */
+/** How often a hidden page checks whether it is visible, before it asks again. */
 const VISIBLE_MS = 999;
 
 /** A form that is submitted before the page has loaded replaces the page and leaves no history entry. */

@@ -1,6 +1,6 @@
 /**
- * What the widget says to a customer in words: what pays for the next call, what a meter has left, and what happens where
- * nothing pays. A sentence says that something is over only where the next call would be denied.
+ * The widget's sentences for a customer: the payer of the next call, the rest of a meter, and the effect if nothing
+ * pays. A sentence says that something is over only if the next call would be denied.
  */
 import { METERS } from '../../domain/meters.ts';
 import { type NanoUsd, usd } from '../../domain/money.ts';
@@ -10,12 +10,12 @@ import type { WidgetCredit, WidgetMeter, WidgetTier, WidgetUsage } from '../../r
 import { calendarDay, count, dayMonth, words } from '../../ui/format.ts';
 
 export interface Sentence {
-  /** `bad`: the next call is denied. `warn`: it runs, but not as asked for, or may be the last one. */
+  /** `bad`: the next call is denied. `warn`: it runs, but not as requested, or may be the last one. */
   tone: 'bad' | 'warn' | 'plain';
   text: string;
 }
 
-/** A day that is nearer is said without its year. */
+/** A nearer day is shown without its year. */
 const NEAR_MS = 300 * DAY_MS;
 
 export function sentencesOf(usage: WidgetUsage, nowMs: number): Sentence[] {
@@ -49,7 +49,7 @@ function refusedSentence({ money, open }: NonNullable<WidgetUsage['refused']>): 
     NanoUsd,
     NanoUsd,
   ];
-  // What is needed is not shown as less, and what there is not as more.
+  // The needed amount is never rounded down, and the available one never up.
   const free = available > 0n ? usd(available, 'down') : 'nothing';
   const holders = open && open.batches > 0 ? 'calls and batches' : 'calls';
   const others = held > 0n ? `; ${holders} in progress held ${usd(held)}` : '';
@@ -71,7 +71,7 @@ function unusableSentence({ unit, amount, label }: WidgetCredit): Sentence {
   return { tone: 'plain', text };
 }
 
-/** Whether both are told in one sentence. */
+/** Whether one sentence covers both. */
 function isAlike(tier: WidgetTier, other: WidgetTier): boolean {
   const kindOf = ({ payer, isIncluded, isShort, exhausted }: WidgetTier) =>
     JSON.stringify([payer, isIncluded, isShort, exhausted?.replace(/^[a-z]+/, '')]);
@@ -115,7 +115,7 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
     case 'CREDIT_REQUIRED':
       return { tone: 'bad', text: `${used}${spent}: ${calls} are denied${until}.` };
     default:
-      // What the plan does not include was never there to run out.
+      // A quantity that the plan does not include cannot run out.
       return isIncluded ? { tone: 'bad', text: `${used}: ${calls} are denied${until}.${again}` } : null;
   }
 }
@@ -127,13 +127,13 @@ function nounOf(tiers: WidgetTier[], joint: string): string {
   return `${tiers.map(({ tier }) => tier).join(joint)} ${unit}`;
 }
 
-/** ` until 1 Dec`, of an allowance that comes back. */
+/** ` until 1 Dec`, for an allowance that is renewed. */
 function renewalOf({ renewsAtMs }: WidgetUsage, isIncluded: boolean, nowMs: number): [string, string] {
   if (!isIncluded) return ['', ''];
   return renewsAtMs >= NEVER_MS ? ['', ' They do not renew.'] : [` until ${dayOf(renewsAtMs, nowMs)}`, ''];
 }
 
-/** What stands under a meter; `null` where the figures say it all. */
+/** The sentence under a meter; `null` if the figures suffice. */
 export function meterSentence(meter: WidgetMeter, usage: WidgetUsage, nowMs: number): Sentence | null {
   const { limit, remaining, payer, bought, runsOutAtMs } = meter;
   if (usage.canceledAtMs !== null) return null;
@@ -163,14 +163,16 @@ export function meterSentence(meter: WidgetMeter, usage: WidgetUsage, nowMs: num
   return { tone: 'bad', text: 'nothing left' };
 }
 
-/** Whether the plan has nothing of it, and nothing else pays for it. A custom meter may live by purchased units alone. */
+/**
+ * Whether the plan does not include it, and nothing else pays for it. A custom meter may exist only by purchased units.
+ */
 export function isNotInPlan({ limit, payer, name }: WidgetMeter): boolean {
   if (payer.by !== 'nobody') return false;
   if (payer.reason === 'METER_NOT_ENABLED' || payer.reason === 'CAPABILITY_NOT_IN_PLAN') return true;
   return limit === 0 && METERS[name].slot === null;
 }
 
-/** What the balance lasts for; `null` where that is not known. */
+/** How long the balance lasts; `null` if that is not known. */
 export function balanceSentence({ balance, renewsAtMs }: WidgetUsage, nowMs: number): string | null {
   if (!balance?.runsOutAtMs) return null;
   if (balance.runsOutAtMs !== 'lasts') return `At this pace it lasts until about ${dayOf(balance.runsOutAtMs, nowMs)}.`;

@@ -1,6 +1,6 @@
 /**
- * The usage widget: what a customer has used, what is left, what pays next, and when it renews. Rendered on the server, as a page and
- * as the fragment that refreshes it.
+ * The usage widget: a customer's used and remaining quantities, the next payer, and the renewal. Rendered on the
+ * server, as a page and as the fragment that refreshes it.
  */
 
 import { html } from 'hono/html';
@@ -16,7 +16,7 @@ import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
 import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, sentencesOf } from './sentences.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
 
-/** The share of a limit from which its bar warns. */
+/** The used share of a limit from which its bar warns. */
 const NEARLY_USED = 0.8;
 
 export interface WidgetProps {
@@ -29,7 +29,7 @@ export interface WidgetProps {
   usage: WidgetUsage | null;
 }
 
-/** The page in the frame. Its script continues with the token that the page was rendered for. */
+/** The page in the frame. Its script continues with the token for which the page was rendered. */
 export async function widgetPage(props: WidgetProps, token: string): Promise<string> {
   return document(
     props.theme,
@@ -148,7 +148,7 @@ const Usage: FC<{ usage: WidgetUsage; variant: WidgetProps['variant']; nowMs: nu
   );
 };
 
-/** Calls of the period and, of a customer with a balance, the balance and what was charged to it. */
+/** The calls of the period and, for a customer with a balance, the balance and the charges to it. */
 const Totals: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
   const { calls, balance } = usage;
   const lasts = balanceSentence(usage, nowMs);
@@ -175,7 +175,7 @@ const Totals: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => 
   );
 };
 
-/** What pays for the next call, and where to buy more. */
+/** The payer of the next call, and a link to buy more. */
 const Next: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
   const sentences = sentencesOf(usage, nowMs);
   const { upgradeUrl } = usage;
@@ -195,9 +195,9 @@ const Next: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
 };
 
 /**
- * Compact: meters with a limit, and those without one that something else pays for. Detailed: also what is unlimited and in
- * use, and what the plan does not include. A custom meter that the plan does not have is never shown, and of a tier of which
- * the plan includes nothing its calls stand for both.
+ * Compact: meters with a limit, and unlimited ones that another source pays for. Detailed: also unlimited meters in
+ * use, and meters that the plan does not include. A custom meter that the plan does not have is never shown; for a tier
+ * that the plan does not include, its calls stand for both meters.
  */
 function isShown(meter: WidgetMeter, { meters }: WidgetUsage, variant: WidgetProps['variant']): boolean {
   const { name, label, limit, used } = meter;
@@ -233,7 +233,7 @@ const Share: FC<{ meter: WidgetMeter; says: Sentence | null }> = ({ meter, says 
     <Bar share={meter.used / meter.limit} tone={toneOf(meter, says)} />
   );
 
-/** A bar warns where little is left or a lower tier answers, and is red where the next call is denied. */
+/** A bar warns if little is left or a lower tier answers, and is red if the next call is denied. */
 function toneOf({ used, limit, remaining }: WidgetMeter, says: Sentence | null): string {
   if (says?.tone === 'bad' || says?.tone === 'warn') return says.tone;
   return remaining > 0 && limit !== null && used / limit >= NEARLY_USED ? 'warn' : 'good';

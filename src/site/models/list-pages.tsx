@@ -1,5 +1,5 @@
 /**
- * The public list of models: what is ending, what is new, and what a search finds.
+ * The public list of models: the ending ones, the new ones, and the results of a search.
  */
 import type { FC } from 'hono/jsx';
 import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
@@ -37,16 +37,18 @@ export const Day: FC<{ day: string | null }> = ({ day }) =>
     </time>
   );
 
-/** `23 Oct 2026`. */
+/** Such as `23 Oct 2026`. */
 export const dayText = (day: string) => calendarDay(Date.parse(day));
 
-/** A catalog has the name of the day on which it was made: `2026-11-27`, or `2026-11-27.2` for the second of that day. */
+/**
+ * A catalog is named after the day on which it was made: `2026-11-27`, or `2026-11-27.2` for the second of that day.
+ */
 export const CatalogDay: FC<{ version: string }> = ({ version }) => {
   const [day] = /^\d{4}-\d{2}-\d{2}/.exec(version) ?? [];
   return day === undefined ? <span>{version}</span> : <Day day={day} />;
 };
 
-/** The name of a provider as it writes itself. */
+/** The name of a provider in its own spelling. */
 export const providerName = (provider: string) => PROVIDERS.find(([name]) => name === provider)?.[1] ?? provider;
 
 export function catalogPage({ catalogVersion, total, ending, newest }: ListedCatalog, origin: string): Promise<string> {

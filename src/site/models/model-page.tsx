@@ -1,5 +1,5 @@
 /**
- * The page of a model: may I keep using it, until when, and what replaces it? Every date has its source.
+ * The page of a model: whether and until when it can be used, and its replacement. Every date has its source.
  */
 import type { FC } from 'hono/jsx';
 import type { CatalogModel } from '../../contract/catalog.ts';
@@ -23,11 +23,11 @@ import {
   Status,
 } from './list-pages.tsx';
 
-/** The decision, and how many whole days are left until the shutdown; `null` without one to come. */
+/** The decision, and the number of whole days until the shutdown; `null` without a future one. */
 export interface ModelPage {
   model: CatalogModel;
   daysLeft: number | null;
-  /** Ends that lists report and nobody has confirmed. */
+  /** Shutdown dates that lists report and nobody has confirmed. */
   reportedEnds: readonly { shutdownAt: string; reportedBy: readonly string[] }[];
   resolution: FullResolution;
 }
@@ -216,7 +216,7 @@ const Dates: FC<Omit<ModelPage, 'daysLeft'>> = ({ model, reportedEnds, resolutio
 const TOKENS = { units: 1_000_000n, unit: 'million tokens' };
 const SEARCHES = { units: 1_000n, unit: '1,000 searches' };
 
-/** Each component in the units in which vendors state its price, in the order of the page. */
+/** Each component in the units of vendors' prices, in the order of the page. */
 const COMPONENTS: Record<Component, { name: string; units: bigint; unit: string }> = {
   input: { name: 'Input', ...TOKENS },
   output: { name: 'Output', ...TOKENS },

@@ -1,9 +1,9 @@
 /**
- * The API reference over HTTP: the OpenAPI document, the pages, their search, and the files that pages load, those
- * of the console among them.
+ * The API reference over HTTP: the OpenAPI document, the pages, their search, and the files that pages load, including
+ * the console's.
  *
- * They are files beside the Worker (src/site/docs/site.ts). Here the origin of the request takes its place in them, which
- * examples contain, and the answer gets its headers.
+ * They are files beside the Worker (src/site/docs/site.ts). Here the request's origin replaces the placeholder in their
+ * examples, and the answer gets its headers.
  */
 import type { Hono } from 'hono';
 import type { AppContext, AppEnv } from '../../http/middleware/context.ts';
@@ -20,12 +20,15 @@ import { CACHED_FOREVER, type KeptPages, publicRoutes, searchedText, sendKeptPag
 const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
 const DEMO_KEY_PATH = '/demo-key';
-/** Searches that one isolate keeps, each of up to 100 KB. */
+/** The most searches that one isolate keeps, each of up to 100 KB. */
 const SEARCHES_KEPT_MAX = 40;
 const CACHE_CONTROL = 'public, max-age=300, stale-while-revalidate=3600';
 /** A page's path, which is also a file's. */
 const PAGE = /^\/docs(?:\/[\w-]+){0,2}$/;
-/** What pages load: the scripts, a style, and the font with its licence. Their names say which content they have. */
+/**
+ * The files that pages load: the scripts, a style, and the font with its licence. Their names contain a hash of the
+ * content.
+ */
 const ASSET = '(?:docs|console)-[0-9a-f]+\\.(?:css|js)|inter-[\\d.]+\\.(?:woff2|txt)';
 const PICTURE = /^\/docs\/[\w/-]+\.(?:png|svg)$/;
 /** An address that only programs on the server's own machine reach. */
@@ -90,14 +93,14 @@ function sendSearch(c: AppContext, query: string): Promise<Response> {
     const [page, index] = await Promise.all([readFile(c, SEARCH_FILE), readFile(c, INDEX_FILE)]);
     const found = findEntries(JSON.parse(index ?? '[]') as SearchEntry[], query);
     const results = await searchResults(found, query);
-    // A function, because a replacement that is text has signs of its own.
+    // A function, because a text as the replacement gives `$` a special meaning.
     return { html: (page ?? '').replaceAll(QUERY, () => escaped(query)).replace(RESULTS, () => results) };
   });
 }
 
 /**
- * The key of the demo organization, for the page's form. No other page may read it, and no address but that of the machine
- * itself leads to it, so that neither a site in the reader's browser nor another machine learns it.
+ * The key of the demo organization, for the page's form. No other page may read it, and only an address of the machine
+ * itself leads to it, so that neither a site in the reader's browser nor another machine can get it.
  */
 function sendDemoKey(c: AppContext): Response {
   const { DEMO_API_KEY: key } = c.env;
@@ -108,7 +111,7 @@ function sendDemoKey(c: AppContext): Response {
   return c.json({ key });
 }
 
-/** A file as it is. */
+/** Sends an unchanged file. */
 async function sendFile(c: AppContext, cacheControl: string): Promise<Response> {
   const answer = await c.env.ASSETS.fetch(ORIGIN + c.req.path);
   if (!answer.ok) return sendNotFound(c);
@@ -120,7 +123,7 @@ async function sendFile(c: AppContext, cacheControl: string): Promise<Response> 
   return new Response(answer.body, { headers });
 }
 
-/** A file of text, for the origin of the request; `null` where there is none. */
+/** A text file, for the origin of the request; `null` if it does not exist. */
 async function readFile(c: AppContext, path: string): Promise<string | null> {
   const answer = await c.env.ASSETS.fetch(ORIGIN + path);
   if (!answer.ok) return null;

@@ -82,7 +82,7 @@ async function sendPart(c: AppContext): Promise<Response> {
   return respond(await widgetPart(await propsOf(c, session, nowMs)), 200, []);
 }
 
-/** 429 if the session asked for too much in this minute: the widget is free. */
+/** 429 if the session made too many requests in this minute: the widget is free. */
 async function refuseMany(c: AppContext, { organization, customerId, holder }: EmbedSession): Promise<Response | null> {
   const counted = await countSessionRequest({ env: c.env, organization }, customerId, holder);
   return counted.ok ? null : c.text(counted.refusal.message, pageStatus(c, counted.refusal));

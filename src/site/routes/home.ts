@@ -1,6 +1,6 @@
 /**
- * What people and monitors ask for first: the start page, `/health`, the icon; one address for each path; and errors that
- * a browser can show.
+ * The first requests of people and monitors: the start page, `/health`, the icon; one address for each path; and errors
+ * that a browser can show.
  */
 import type { Hono, MiddlewareHandler } from 'hono';
 import { LOOKUP_PATH } from '../../contract/model-lookup.ts';
@@ -11,7 +11,7 @@ import { errorPage, homePage } from '../home.tsx';
 import { sendPage } from './public-page.ts';
 
 const NO_STORE = 'no-store';
-/** How long a monitor is told to wait where the service does not serve. */
+/** How long a monitor is told to wait if the service does not serve. */
 const RETRY_AFTER_SECONDS = '5';
 
 export function mountHome(app: Hono<AppEnv>): void {
@@ -29,8 +29,8 @@ export function mountHome(app: Hono<AppEnv>): void {
 }
 
 /**
- * A path with a slash at its end leads to the one without. Below `/v1`, the name of a model that is looked up may end with
- * one, and the gateway takes such a path as it is.
+ * A path with a slash at its end leads to the one without. Below `/v1`, the name of a model that is looked up may end
+ * with one, and the gateway takes such a path unchanged.
  */
 export const withoutSlashAtEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { path } = c.req;
@@ -41,8 +41,8 @@ export const withoutSlashAtEnd: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 /**
- * A browser that opens the address of a route for programs gets its error as a page. Browsers say so of each address that
- * they open, and programs never do: what those get does not depend on it.
+ * A browser that opens the address of a route for programs gets its error as a page. Browsers mark the addresses that
+ * people open, and programs never do: so their answers stay the same.
  */
 export const errorsForBrowsers: MiddlewareHandler<AppEnv> = async (c, next) => {
   await next();
@@ -50,7 +50,7 @@ export const errorsForBrowsers: MiddlewareHandler<AppEnv> = async (c, next) => {
   const isJson = /\bjson\b/.test(c.res.headers.get('Content-Type') ?? '');
   if (!isJson || c.req.path.startsWith(LOOKUP_PATH)) return;
   const { error } = (await c.res.clone().json()) as { error?: { code?: unknown; message?: unknown } };
-  // A vendor's own error may have another form, and passes as it is.
+  // A vendor's own error may have another form, and passes unchanged.
   if (typeof error?.message !== 'string') return;
   const shown = { code: typeof error.code === 'string' ? error.code : null, message: error.message };
   const headers = new Headers(c.res.headers);

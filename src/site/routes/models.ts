@@ -12,15 +12,15 @@ import { catalogPage, MODELS_PATH, modelNotFoundPage, searchPage } from '../mode
 import { modelPage } from '../models/model-page.tsx';
 import { type KeptPages, originOf, publicRoutes, searchedText, sendKeptPage } from './public-page.ts';
 
-/** Models of each list on the first page. */
+/** The most models of each list on the first page. */
 const LISTED_MAX = 15;
-/** Pages that one isolate keeps: of a model about 11 KB, of a search up to 300 KB. */
+/** The most pages that one isolate keeps: for a model about 11 KB, for a search up to 300 KB. */
 const MODELS_KEPT_MAX = 500;
 const OTHERS_KEPT_MAX = 40;
 const MAX_AGE_SECONDS = 300;
 const STALE_SECONDS = 3_600;
 
-/** Pages of today. */
+/** Today's pages. */
 const keptPages = new WeakMap<AnswersOfDay, { models: KeptPages; others: KeptPages }>();
 
 export function mountModels(app: Hono<AppEnv>): void {
@@ -59,7 +59,7 @@ async function sendModel(c: AppContext): Promise<Response> {
 async function sendKept(
   c: AppContext,
   meaning: string,
-  /** There are only so many models. */
+  /** The number of models is limited. */
   kind: 'models' | 'others',
   nowMs: number,
   make: Parameters<typeof sendKeptPage>[2],

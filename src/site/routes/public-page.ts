@@ -1,7 +1,7 @@
 /**
  * Sends public pages with a content security policy (no scripts, nothing from other origins), an entity tag and a cache
- * lifetime, and their errors. What costs something to make is kept under what it means, and made for one address only so
- * often if it can be asked for in any number of ways.
+ * lifetime, and their errors. A costly page is kept under its meaning, and is limited for each address if it can be
+ * requested in any number of ways.
  */
 
 import { Hono } from 'hono';
@@ -17,7 +17,7 @@ const CONTENT_POLICY =
 /** For pages that have a script of their own. */
 const SCRIPTED_POLICY = `${CONTENT_POLICY}; script-src 'self'; connect-src 'self'`;
 const ALLOW = 'GET, HEAD';
-/** Characters of a search that count. */
+/** The most characters of a search that count. */
 const SEARCH_LENGTH_MAX = 300;
 
 /** For files whose address contains a hash of their content. */
@@ -39,18 +39,18 @@ export interface PageAnswer {
   scripted?: boolean;
 }
 
-/** A page as it is sent. */
+/** A page in the form in which it is sent. */
 interface MadePage {
   bytes: Uint8Array;
   etag: string;
 }
 
-/** Pages that an isolate keeps, by what they mean. */
+/** The pages that an isolate keeps, by their meaning. */
 export type KeptPages = BoundedMap<string, MadePage>;
 
 interface Kept {
   /**
-   * What anybody can ask for in any number of ways has a map of its own, so that it takes the place of nothing else, and is
+   * A page that can be requested in any number of ways has a map of its own, so that it replaces no other, and is
    * counted for its address.
    */
   kept: KeptPages;
@@ -63,8 +63,9 @@ export function sendPage(c: AppContext, { html, ...answer }: PageAnswer): Respon
 }
 
 /**
- * Sends the page that `make` makes. `meaning` is all that the page depends on beside the origin and what `kept` was made for:
- * no parameter that the page does not know, and no other spelling of the same. A page that is not there is not kept.
+ * Sends the page that `make` makes. `meaning` has everything on which the page depends besides the origin and the
+ * purpose of `kept`: no parameter that the page does not know, and only one spelling of the same. A page with status
+ * 404 is not kept.
  */
 export async function sendKeptPage(
   c: AppContext,
@@ -89,7 +90,7 @@ export function originOf(c: AppContext): string {
   return new URL(c.req.url).origin;
 }
 
-/** What a search means: its words in small letters, one space between them, and not too many characters. */
+/** The meaning of a search: its words in small letters, one space between them, and a limited number of characters. */
 export function searchedText(c: AppContext): string {
   return (c.req.query('q') ?? '').toLowerCase().split(/\s+/).join(' ').trim().slice(0, SEARCH_LENGTH_MAX).trim();
 }

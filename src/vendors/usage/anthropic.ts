@@ -2,9 +2,9 @@
  * Usage in Anthropic's messages, whole and streamed.
  *
  * Anthropic's `input_tokens` excludes cache reads and writes; ours includes them. In a stream, `message_start` has the
- * figures of the prompt, and every `message_delta` has totals so far, of which the highest count. What `iterations` adds to
- * the totals is read by `iterations.ts`. A request that was refused before any output is not billed, whatever tokens it
- * reports. Source: platform.claude.com/docs/en/build-with-claude/refusals-and-fallback.
+ * figures of the prompt, and every `message_delta` has totals so far, and the highest totals count. `iterations.ts`
+ * reads the figures that `iterations` adds to the totals. A request that was refused before any output is not billed,
+ * whatever tokens it reports. Source: platform.claude.com/docs/en/build-with-claude/refusals-and-fallback.
  */
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import { boundedParts } from '../../domain/usage-sum.ts';
@@ -75,7 +75,7 @@ function unbilled(model: unknown): VendorUsage {
   };
 }
 
-/** The figures that each of ours is made of. */
+/** Anthropic's figures that make up each of ours. */
 const MADE_OF = {
   inputTokens: ['prompt', 'cachedApart', 'cacheWriteApart'],
   cachedInputTokens: ['cachedApart'],
@@ -99,7 +99,7 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readon
   };
   const parts = iterations.others.map((other) => {
     const its = figuresIn(other);
-    // An attempt ran as the answer did; an advisor has no tier or speed of its own.
+    // An attempt ran under the same conditions as the answer; an advisor has no tier or speed of its own.
     const ran = other.type === 'message' ? conditions : region;
     return fitting({ ...modelName(other.model), ...tokensOf((figure) => figure(its)), ...ran }, its.unclearOf(MADE_OF));
   });
@@ -117,7 +117,7 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readon
       ...conditions,
       ...(parts.length > 0 && { parts: boundedParts(parts.map(({ unclear: _unclear, ...part }) => part)) }),
     },
-    // What a part leaves unclear counts at the bound of the call.
+    // An unclear figure of a part counts at the bound of the call.
     [...unclear, ...parts.flatMap((part) => part.unclear ?? [])],
   );
 }
@@ -128,10 +128,10 @@ function total(iterations: readonly Figures[], figure: Figure): number {
   return iterations.reduce((sum, one) => sum + figure(one), 0);
 }
 
-/** The tokens of all that `sum` takes a figure of. */
+/** The tokens of all objects whose figures `sum` adds up. */
 function tokensOf(sum: (figure: Figure) => number): VendorUsage {
   const cachedInputTokens = sum((of) => of.sum('cachedApart'));
-  // Some answers have the lifetimes alone.
+  // Some answers have only the figures by lifetime.
   const cacheWriteInputTokens = sum((of) =>
     Math.max(of.sum('cacheWriteApart'), of.sum('cacheWrite5m', 'cacheWrite1h')),
   );
@@ -182,7 +182,7 @@ export class MessageStream implements StreamReading {
   read(event: Fields): void {
     switch (event.type) {
       case 'message':
-        // A whole answer in place of a stream.
+        // A whole answer instead of a stream.
         this.#begin(event);
         this.#hasContent = !Array.isArray(event.content) || event.content.some(isOutput);
         this.#stopReason = event.stop_reason;
@@ -238,11 +238,11 @@ export class MessageStream implements StreamReading {
     if (isFields(message.usage)) this.#add(message.usage);
   }
 
-  /** The figures of a delta are totals; null means no news. */
+  /** The figures of a delta are totals; null means no change. */
   #add(usage: Fields): void {
     const told = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     if (told.length === 0) return;
-    // Totals with iterations are those of the model that answered, which need not be the one that began.
+    // Totals with iterations belong to the model that answered, which may differ from the one that began.
     if (listOf(usage.iterations).length > 0 && usage.input_tokens != null) this.#figures = new Figures('anthropic');
     this.#figures.read(usage);
     this.#usage = { ...this.#usage, ...Object.fromEntries(told) };

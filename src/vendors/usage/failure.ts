@@ -21,12 +21,12 @@ export function readFailure(body: unknown): VendorFailure | null {
 export function errorIn(body: unknown): unknown {
   const fields = fieldsOf(Array.isArray(body) ? body[0] : body);
   if (isError(fields.error)) return fields.error;
-  // OpenAI's responses have an error event, or a response that failed.
+  // OpenAI's responses have an error event, or a failed response.
   if (fields.type === 'error') return fields;
   if (fields.type === 'response.failed') return fieldsOf(fields.response).error ?? {};
   const ofVendor = errorOfOthers(fields);
   if (ofVendor !== null) return ofVendor;
-  // OpenRouter's, of the model that it asked (openrouter.ai/docs/api-reference/errors).
+  // OpenRouter's error about the model that it asked (openrouter.ai/docs/api-reference/errors).
   return (
     listOf(fields.choices)
       .map((choice) => fieldsOf(choice).error)
@@ -34,7 +34,7 @@ export function errorIn(body: unknown): unknown {
   );
 }
 
-/** Errors in forms that none of the three vendors has. */
+/** Errors in forms that differ from those of the three vendors. */
 function errorOfOthers(fields: Fields): Fields | null {
   // vLLM and FastChat write the members of the error into the answer itself.
   if (fields.object === 'error') return fields;
@@ -46,7 +46,7 @@ function errorOfOthers(fields: Fields): Fields | null {
   return fields.success === false && isFields(first) ? first : null;
 }
 
-/** Some servers write an empty error beside an answer that is whole. */
+/** Some servers write an empty error beside a complete answer. */
 function isError(error: unknown): boolean {
   return isFields(error) ? Object.keys(error).length > 0 : error != null && error !== '' && error !== false;
 }
@@ -75,7 +75,7 @@ function messageOf(value: unknown): string {
   return message || 'the vendor gave no reason';
 }
 
-/** Words of vendors' errors, by the status with which they otherwise come. */
+/** Words of vendors' errors, by the status with which they usually come. */
 const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
   [/rate_?limit|too_many_requests|resource_exhausted|quota/i, 429],
   [/overloaded|unavailable/i, 503],
@@ -86,7 +86,7 @@ const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
   [/invalid|failed_precondition|context_length|bad_request/i, 400],
 ];
 
-/** The HTTP status of an error that came with 200: what it says itself, or what its words mean; 502 if nobody knows. */
+/** The HTTP status of an error that came with 200: its own, or the meaning of its words; 502 if neither is known. */
 export function failureStatus(body: unknown): number {
   const error = fieldsOf(errorIn(body) ?? body);
   const numbers = [error.status, error.code, error.http_code, fieldsOf(body).status].map(Number);

@@ -1,9 +1,9 @@
 /**
  * The one form that every vendor's usage is read into, and the reading of single figures from untrusted answers.
  *
- * A figure that makes no sense (negative, broken, a text, impossibly large, a part larger than its whole) is unclear: the
- * usage names it, says what the other figures prove of it, and keeps these as they are. Who records the call counts it at
- * the call's bound.
+ * A figure that makes no sense (negative, broken, a text, impossibly large, a part larger than its whole) is unclear:
+ * the usage names it, has the value that the other figures prove, and keeps those unchanged. The record of the call
+ * counts it at the call's bound.
  */
 import type { Unclear, UnclearFigure } from '../../domain/unclear-usage.ts';
 import {
@@ -29,9 +29,9 @@ export type VendorName = 'openai' | 'anthropic' | 'google';
 
 export interface VendorUsage extends UsageDetails, Unclear {
   modelUsed?: string;
-  /** The model that was asked declined, and this one answered instead. */
+  /** The requested model declined, and this one answered instead. */
   isFallback?: true;
-  /** Only if the answer itself tells; the sender of the request knows better. */
+  /** Only if the answer itself states it; the sender of the request knows better. */
   providerUsed?: VendorName;
   /** All prompt tokens, including cache reads and writes. */
   inputTokens: number;
@@ -48,9 +48,11 @@ export interface VendorUsage extends UsageDetails, Unclear {
   audioSeconds?: number;
   /** Only if the answer repeats it. */
   reasoningEffort?: Effort;
-  /** What the vendor itself says that the call cost. */
+  /** The cost of the call that the vendor itself reports. */
   vendorReportedCostUSD?: number;
-  /** What ran beside the model that answered, each with its own model: not in the figures above. */
+  /**
+   * The models that ran besides the one that answered, each with its own usage, which the figures above do not include.
+   */
   parts?: VendorUsage[];
 }
 
@@ -87,12 +89,12 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value if it is an object, else an empty object. */
+/** The value if it is an object, otherwise an empty object. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
-/** The text that a value is, else an empty one. Making one of an object may throw: it may have any `toString`. */
+/** The value if it is a text, otherwise an empty one. Converting an object may throw: it may have any `toString`. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -113,7 +115,7 @@ export function quantity(value: unknown): number | null {
 
 /**
  * The figures of one usage, or of the usages that a stream reports one after the other. These are totals so far, so the
- * highest of each figure counts, whatever the order; `null` and an absent member say nothing.
+ * highest of each figure counts, in any order; `null` and absent members are ignored.
  */
 export class Figures {
   readonly #places: ReturnType<typeof placesOf>;
@@ -131,13 +133,13 @@ export class Figures {
     }
   }
 
-  /** Takes a figure that stands in no place of its own; `null` if it makes no sense. */
+  /** Takes a figure without a path of its own; `null` if it makes no sense. */
   add(figure: FigureName, value: number | null): void {
     if (value === null) this.#unclear.add(figure);
     else this.#highest.set(figure, Math.max(value, this.#highest.get(figure) ?? 0));
   }
 
-  /** Whether one of them was reported, and be it in a form that makes no sense. */
+  /** Whether one of them was reported, even in a form that makes no sense. */
   has(...figures: FigureName[]): boolean {
     return figures.some((figure) => this.#highest.has(figure) || this.#unclear.has(figure));
   }
@@ -146,26 +148,26 @@ export class Figures {
     return figures.some((figure) => this.#unclear.has(figure));
   }
 
-  /** The sum of figures, each as high as it was reported. */
+  /** The sum of figures, each at its highest report. */
   sum(...figures: FigureName[]): number {
     return figures.reduce((sum, figure) => sum + (this.#highest.get(figure) ?? 0), 0);
   }
 
-  /** Those of these sums that have an unclear figure. */
+  /** The sums among these that have an unclear figure. */
   unclearOf(sums: Partial<Record<UnclearFigure, readonly FigureName[]>>): UnclearFigure[] {
     return (Object.keys(sums) as UnclearFigure[]).filter((name) => this.isUnclear(...(sums[name] ?? [])));
   }
 }
 
-/** The most answers of one request that are told apart; no vendor makes more. */
+/** The most answers of one request that are kept apart; no vendor makes more. */
 const ANSWERS_MAX = 128;
 
-/** The place of an answer among the parallel ones; the first where it has none. */
+/** The position of an answer among the parallel ones; the first if it has none. */
 export function answerPlace(index: unknown): number {
   return typeof index === 'number' && index >= 0 && index < ANSWERS_MAX ? Math.floor(index) : 0;
 }
 
-/** Which of the parallel answers in one stream have given their stop reason. */
+/** The parallel answers in one stream that have given their stop reason. */
 export class Stops {
   readonly #stopped = new Map<number, boolean>();
 
@@ -183,8 +185,8 @@ export class Stops {
 }
 
 /**
- * The usage with its figures made to fit: one above the bound is cut to it, a whole that is unclear is at least its parts, a
- * part that exceeds its whole is left out. These are unclear, beside those that the reader found so.
+ * The usage with consistent figures: one above the bound is cut to it, an unclear whole is at least its parts, and a
+ * part that exceeds its whole is left out. These are unclear, besides those that the reader found.
  */
 export function fitting(usage: VendorUsage, found: readonly UnclearFigure[]): VendorUsage {
   const fitted: VendorUsage = { ...usage };
@@ -195,7 +197,7 @@ export function fitting(usage: VendorUsage, found: readonly UnclearFigure[]): Ve
     Object.assign(fitted, { [name]: COUNT_MAX });
     unclear.add(name as UnclearFigure);
   }
-  // From the smallest part to the largest whole, so that what a part proves reaches all that contain it.
+  // From the smallest part to the largest whole, so that a part's figure raises every whole that contains it.
   for (const { whole, parts } of PARTS.toReversed()) {
     if (!unclear.has(whole)) continue;
     const proved = parts.reduce((sum, part) => sum + (fitted[part] ?? 0), 0);
@@ -236,7 +238,7 @@ const TIERS: Readonly<Record<string, ServiceTier>> = {
   batch: 'batch',
 };
 
-/** The service tier that an answer names; `other` for a word that has no published rate. */
+/** The service tier that an answer names; `other` for a word without a published rate. */
 export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
   if (typeof value !== 'string' || value === '' || value === 'auto') return {};
   const tier = Object.hasOwn(TIERS, value.toLowerCase()) ? TIERS[value.toLowerCase()] : 'other';
@@ -251,7 +253,7 @@ export function reportedUsd(value: unknown): number | null {
 
 export function modelName(value: unknown): { modelUsed?: string } {
   if (typeof value !== 'string' || value.trim() === '' || value.length > MODEL_LENGTH_MAX) return {};
-  // Some answers of Google have the name of the resource in place of the name of the model.
+  // Some of Google's answers have the name of the resource instead of the model's.
   return { modelUsed: value.replace(/^models\//, '') };
 }
 

@@ -39,7 +39,7 @@ function figuresIn(usage: Fields): Figures {
   return figures;
 }
 
-/** The lists of tokens by modality, and what a modality in each of them is. */
+/** The lists of tokens by modality, and our figure for each modality in them. */
 const MODALITIES: readonly { list: string; AUDIO?: FigureName; IMAGE?: FigureName }[] = [
   { list: 'promptTokensDetails', AUDIO: 'audioInput', IMAGE: 'imageInput' },
   { list: 'toolUsePromptTokensDetails', AUDIO: 'audioBeside', IMAGE: 'imageBeside' },
@@ -67,7 +67,7 @@ function readInto(figures: Figures, usage: Fields): void {
   }
 }
 
-/** The figures that each of ours is made of. */
+/** Google's figures that make up each of ours. */
 const MADE_OF = {
   inputTokens: ['prompt', 'promptBeside'],
   cachedInputTokens: ['cached'],
@@ -82,8 +82,8 @@ const MADE_OF = {
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
 /**
- * The total is of all four counts: what it has beyond those that are there is the prompt if that is missing, else output.
- * `null` if there are no tokens at all.
+ * The total covers all four counts: its excess over those that are present is the prompt if that is missing, otherwise
+ * output. `null` if there are no tokens at all.
  */
 function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: number | null): VendorUsage | null {
   const counts = ['prompt', 'promptBeside', 'completion', 'reasoning'] as const;
@@ -131,8 +131,8 @@ export function searchesOfContent(body: Fields): number {
 }
 
 /**
- * The searches that Google bills, of its grounding: each query that is not empty and not asked twice, and before Gemini 3
- * one for the whole answer. `null` if there is no grounding.
+ * The searches of its grounding that Google bills: each distinct query that is not empty, or, before Gemini 3, one for
+ * the whole answer. `null` if there is no grounding.
  */
 function searchesOf(body: Fields): number | null {
   const lists = listOf(body.candidates)

@@ -1,24 +1,25 @@
 /**
- * What the iterations in Anthropic's usage add to its totals: those of the model that answered, and parts at other models.
+ * The figures that the iterations in Anthropic's usage add to its totals: those of the model that answered, and parts
+ * at other models.
  *
- * By Anthropic's documents: the totals are those of the model that answered. An advisor is billed at its own model; an
- * attempt that its model declined (`fallbacks`) too, unless it was declined before any output for a reason that is not
- * billed; a compaction is billed at the model of the message. The totals have the input of the first iteration alone if
- * several ran, and each is billed. An iteration of a kind that is not known is billed as a part.
+ * According to Anthropic's documents, the totals belong to the model that answered. An advisor is billed at its own
+ * model; an attempt that its model declined (`fallbacks`) too, unless it was declined before any output for a reason
+ * that is not billed; a compaction is billed at the model of the message. The totals have only the input of the first
+ * iteration if several ran, and each is billed. An iteration of an unknown kind is billed as a part.
  * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool#usage-and-billing
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#how-refusals-are-billed
  */
 import { type Fields, fieldsOf, listOf, modelName, textOf } from './figures.ts';
 
 export interface Iterations {
-  /** The model that answered, if the iterations tell it. */
+  /** The model that answered, if the iterations name it. */
   model: string | undefined;
-  /** It answered instead of the one that was asked. */
+  /** It answered instead of the requested one. */
   isFallback: boolean;
-  /** Of the model that answered: beside the totals, and within them. */
+  /** The compactions of the model that answered: besides the totals, and within them. */
   compactions: Fields[];
   messages: Fields[];
-  /** Of other models, or not known to be in the totals. */
+  /** Iterations of other models, or with a model that is not known to be in the totals. */
   others: Fields[];
 }
 
@@ -26,7 +27,7 @@ export interface Iterations {
 export interface Hop {
   from: unknown;
   to: unknown;
-  /** It declined before any output, for a reason that is not billed then. */
+  /** It declined before any output, for a reason that is not billed in that case. */
   isFree: boolean;
 }
 
@@ -37,7 +38,7 @@ export function iterationsOf(usage: Fields, model: unknown, hops: readonly Hop[]
   const ofModel = all.filter(({ type }) => type === 'message' || type === 'fallback_message');
   const isOwn = ({ type, model: its }: Fields) =>
     type === 'fallback_message' || textOf(its) === '' || isSameModel(textOf(its), answered);
-  // Names that are none of the answer's are another spelling of it, unless another model is known to have run.
+  // If none of the names is the answer's, they are another spelling of it, unless another model is known to have run.
   const messages = served || hops.length > 0 || ofModel.some(isOwn) ? ofModel.filter(isOwn) : ofModel;
   const isFree = ({ type, output_tokens: output }: Fields) =>
     type === 'message' && output === 0 && hops.every((hop) => hop.isFree);
@@ -53,16 +54,16 @@ export function iterationsOf(usage: Fields, model: unknown, hops: readonly Hop[]
   };
 }
 
-/** Reasons for which a model declines that are not billed before any output. */
+/** Reasons for declining that are not billed before any output. */
 const UNBILLED: ReadonlySet<unknown> = new Set(['cyber', 'general_harms']);
 
-/** Attempts that a stream shows which broke off before its iterations came: what they wrote counts with the answer. */
+/** Attempts in a stream that broke off before its iterations arrived: their output counts with the answer. */
 function declinedAt(hops: readonly Hop[], usage: Fields): Fields[] {
   const declined = hops.filter(({ isFree }) => !isFree);
   return declined.map(({ from }) => ({ ...usage, type: 'message', model: from, output_tokens: 0 }));
 }
 
-/** Finds the hops among the blocks of an answer as they come. */
+/** Finds the hops among the blocks of an answer while they arrive. */
 export class Hops {
   readonly found: Hop[] = [];
   #hasOutput = false;
@@ -78,7 +79,7 @@ export class Hops {
   }
 }
 
-/** Whether two names differ in the date of a snapshot at most. */
+/** Whether two names differ at most in the date of a snapshot. */
 function isSameModel(one: string, other: string | undefined): boolean {
   const bare = (name: string) => name.replace(/[-@]\d{8}$/, '');
   return other !== undefined && bare(one) === bare(other);

@@ -1,15 +1,17 @@
 /**
  * The names under which vendors report the figures of a call: one table, with the source of each name.
  *
- * A figure may have several names; where an answer has more than one of them, the highest counts (figures.ts). A path is
- * within the object that holds the usage. Vendors that answer in another's form use its names: OpenAI's form has those of
- * all that are compatible with it.
+ * A figure may have several names; if an answer has more than one of them, the highest counts (figures.ts). A path is
+ * within the object that holds the usage. Vendors that answer in another's form use its names: OpenAI's form has the
+ * names of all compatible vendors.
  */
 
-/** The form of an answer: whose names its usage has. */
+/** The form of an answer: the vendor whose names its usage has. */
 export type Form = 'openai' | 'anthropic' | 'google';
 
-/** What vendors report. How figures make up usage is told where they are read (openai.ts, anthropic.ts, google.ts). */
+/**
+ * The figures that vendors report. The readers decide how figures make up usage (openai.ts, anthropic.ts, google.ts).
+ */
 export type FigureName =
   | 'prompt'
   /** Prompt tokens that are not in `prompt`. */
@@ -19,19 +21,19 @@ export type FigureName =
   | 'cacheWrite5m'
   | 'cacheWrite1h'
   | 'cacheWrite12h'
-  /** Cache reads and writes under Anthropic's names, which do not have to be in `prompt`. */
+  /** Cache reads and writes under Anthropic's names, which may be outside of `prompt`. */
   | 'cachedApart'
   | 'cacheWriteApart'
   | 'audioInput'
   | 'imageInput'
-  /** Of prompt tokens that are not in `prompt`. */
+  /** The audio part of prompt tokens that are not in `prompt`. */
   | 'audioBeside'
   | 'imageBeside'
   | 'cachedAudio'
   | 'cachedImage'
   | 'completion'
   | 'reasoning'
-  /** Reasoning that is billed beside `completion`, if the answer is of a model that counts so. */
+  /** Reasoning that is billed besides `completion`, if the model counts so. */
   | 'reasoningApart'
   | 'audioOutput'
   | 'imageOutput'
@@ -40,13 +42,13 @@ export type FigureName =
   | 'searches'
   | 'webSearches'
   | 'platformSearches'
-  /** Sources of a search that is billed by them. */
+  /** Sources of a search that is billed by source. */
   | 'sources'
   | 'fileSearches'
   | 'documentSearches'
   | 'audioSeconds';
 
-/** A figure and where it stands, below the vendor that reports it there and its documentation. */
+/** A figure and its path, below the vendor that reports it there and its documentation. */
 type Name = readonly [FigureName, path: string];
 
 const NAMES: Readonly<Record<Form, readonly Name[]>> = {
@@ -147,7 +149,7 @@ const NAMES: Readonly<Record<Form, readonly Name[]>> = {
   ],
 };
 
-/** Where a figure stands. */
+/** The place of a figure. */
 export interface Place {
   figure: FigureName;
   path: readonly string[];

@@ -25,7 +25,7 @@ export class MediaStream implements StreamReading {
     const type = textOf(event.type);
     if (IMAGE_END.test(type)) {
       this.#images += 1;
-      // The reading of a whole answer takes an answer with `data` for one of images.
+      // To the reader of a whole answer, an answer with `data` is one of images.
       this.#usage = sumOf(this.#usage, readResponse({ ...event, data: [] }));
     } else if (type === 'transcript.text.done') {
       this.#usage = readResponse(event);

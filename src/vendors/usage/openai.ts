@@ -32,7 +32,7 @@ import {
 } from './figures.ts';
 import type { FigureName } from './names.ts';
 
-/** Chat completions, completions and embeddings: all answers that count tokens, and are none of the others. */
+/** Chat completions, completions and embeddings: all answers that count tokens and are not of another kind. */
 export function isCompletion(body: Fields): boolean {
   return Array.isArray(body.choices) || (!isResponse(body) && readingOf(body).figures.has(...TOKENS));
 }
@@ -43,10 +43,10 @@ export function readCompletion(body: Fields): VendorUsage | null {
 
 const TOKENS = ['prompt', 'completion', 'total'] as const;
 
-/** What answers of OpenAI's form report, in all of its events together. */
+/** The report of an answer in OpenAI's form, from all of its events together. */
 class Reading {
   readonly figures = new Figures('openai');
-  /** What the vendor charged by its own word, in USD. */
+  /** The vendor's own charge, in USD. */
   costUsd: number | null = null;
   serviceTier: unknown;
   /** It is counted only by its length. */
@@ -74,8 +74,8 @@ function readingOf(body: Fields): Reading {
 }
 
 /**
- * The objects that hold usage: `usage`, Groq's `x_groq.usage` (console.groq.com/docs/api-reference, chat chunks), that of a
- * choice in Moonshot's streams (platform.moonshot.ai/docs/api/chat), Cohere's `meta` and last event
+ * The objects that hold usage: `usage`, Groq's `x_groq.usage` (console.groq.com/docs/api-reference, chat chunks), the
+ * usage of a choice in Moonshot's streams (platform.moonshot.ai/docs/api/chat), Cohere's `meta` and last event
  * (docs.cohere.com/reference), and the answer itself of Ollama.
  */
 function usagesIn(body: Fields): Fields[] {
@@ -113,7 +113,7 @@ function citesWeb(annotations: unknown): boolean {
   return listOf(annotations).some((annotation) => fieldsOf(annotation).type === 'url_citation');
 }
 
-/** The figures that each of ours is made of. */
+/** OpenAI's figures that make up each of ours. */
 const MADE_OF = {
   inputTokens: ['prompt', 'promptBeside'],
   cachedInputTokens: ['cached', 'cachedApart'],
@@ -133,7 +133,7 @@ const MADE_OF = {
   audioSeconds: ['audioSeconds'],
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
-/** `shown`: searches that show in the answer, which count if the usage does not. */
+/** `shown`: searches that the answer shows, which count if the usage has none. */
 function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | null {
   const { figures, costUsd, serviceTier, isDuration } = reading;
   if (!figures.has(...TOKENS) && !isDuration) return null;
@@ -188,12 +188,12 @@ interface Tokens {
   input: number;
   output: number;
   reasoning: number;
-  /** Where it is all that is known. */
+  /** The total, if nothing else is known. */
   total?: number;
   unclear: readonly UnclearFigure[];
 }
 
-/** Whether an answer has output: of embeddings and rankings there is none, and other answers do not tell. */
+/** Whether an answer has output: embeddings and rankings have none, and other answers do not show it. */
 function outputOf({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
   if (Array.isArray(choices) || object === 'response') return 'some';
   const isVector = listOf(data).some((item) => fieldsOf(item).embedding !== undefined);
@@ -206,7 +206,7 @@ function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typ
   const isClear = !figures.isUnclear('prompt', 'completion');
   const rest = isClear ? Math.max(0, total - prompt - completion) : 0;
   const beside = besideOf(figures, rest);
-  // Perplexity's deep research counts what it read and what it thought beside the rest.
+  // Perplexity's deep research counts its reading and its thoughts besides the rest.
   const isApart = figures.has('promptBeside');
   const reasoning = Math.max(figures.sum('reasoning'), figures.sum('reasoningApart'));
   if (!hasPrompt && !hasCompletion) {
@@ -235,8 +235,8 @@ function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typ
 }
 
 /**
- * Cache reads and writes under Anthropic's names are beside the prompt, as Anthropic counts them, if they do not fit into it
- * or if the total has them too; else they are part of it, as in OpenAI's form.
+ * Cache reads and writes under Anthropic's names are outside of the prompt, as Anthropic counts them, if they do not
+ * fit into it or if the total includes them too; otherwise they are part of it, as in OpenAI's form.
  */
 function besideOf(figures: Figures, rest: number): number {
   if (figures.isUnclear('prompt', 'cachedApart', 'cacheWriteApart')) return 0;
@@ -244,7 +244,7 @@ function besideOf(figures: Figures, rest: number): number {
   return apart > figures.sum('prompt') || apart === rest ? apart : 0;
 }
 
-/** The searches that the usage counts, else those that show; `null` if there are none. */
+/** The searches that the usage counts, otherwise those that the answer shows; `null` if there are none. */
 function searchesCounted(figures: Figures, shown: number): number | null {
   if (figures.isUnclear(...MADE_OF.searches)) return Math.max(shown, figures.sum('searches'));
   if (figures.has('searches')) return figures.sum('searches');
@@ -253,14 +253,17 @@ function searchesCounted(figures: Figures, shown: number): number | null {
   return shown === 0 ? null : shown;
 }
 
-/** In an answer with images that were made, the output tokens are image tokens but for those of text. */
+/** In an answer with generated images, the output tokens except those of text are image tokens. */
 function imageOutputOf(body: Fields, figures: Figures): number {
   const isImages = Array.isArray(body.data) && body.object === undefined;
   if (!isImages || figures.has('imageOutput')) return figures.sum('imageOutput');
   return Math.max(0, figures.sum('completion') - figures.sum('textOutput'));
 }
 
-/** What a tool of a response made with a model of its own: OpenAI's images. Source: the types of its SDK, `ToolUsage`. */
+/**
+ * The usage of a tool in a response that runs its own model: OpenAI's images. Source: the types of its SDK,
+ * `ToolUsage`.
+ */
 function toolParts(body: Fields): VendorUsage[] {
   const usage = fieldsOf(body.tool_usage).image_gen;
   if (!isFields(usage)) return [];
@@ -276,8 +279,8 @@ function toolParts(body: Fields): VendorUsage[] {
 const TICKS_PER_USD = 10_000_000_000;
 
 /**
- * What the vendor charged by its own word, in USD: xAI's ticks, Perplexity's object with a total, OpenRouter's cost. With a
- * key of the caller's own, OpenRouter's is its fee alone, and the vendor behind it charges its cost besides.
+ * The vendor's own charge, in USD: xAI's ticks, Perplexity's object with a total, OpenRouter's cost. With the caller's
+ * own key, OpenRouter's figure is only its fee, and the vendor behind it charges its cost besides.
  */
 function costReported(usage: Fields): number | null {
   const { cost, cost_in_usd_ticks: ticks, is_byok: isOwnKey, cost_details: details } = usage;
@@ -302,7 +305,7 @@ export function readResponse(body: Fields): VendorUsage | null {
   return usageOf(body, readingOf(body), searchesInOutput(body));
 }
 
-/** The searches that the usage counts, else those in the output. */
+/** The searches that the usage counts, otherwise those in the output. */
 export function searchesOfResponse(body: Fields): number {
   return searchesCounted(readingOf(body).figures, searchesInOutput(body)) ?? 0;
 }
@@ -311,7 +314,7 @@ function searchesInOutput({ output }: Fields): number {
   return listOf(output).filter(isSearch).length;
 }
 
-/** Opening a page and finding in it are no searches, and are not billed. */
+/** Opening a page and finding in it are not searches, and are not billed. */
 function isSearch(item: unknown): boolean {
   const { type, action } = fieldsOf(item);
   const kind = fieldsOf(action).type;
@@ -343,12 +346,12 @@ export class CompletionStream implements StreamReading {
     return this.#searches;
   }
 
-  /** Not every compatible vendor sends `[DONE]`; a stop reason and a usage are everything too. */
+  /** Not every compatible vendor sends `[DONE]`; a stop reason and a usage are complete too. */
   get completed(): boolean {
     return this.finished && this.usage() !== null;
   }
 
-  /** Events without choices, as Cohere's, report their usage with the last one. */
+  /** Events without choices, such as Cohere's, report their usage with the last one. */
   get finished(): boolean {
     return this.#stops.all || (!this.#hasChoices && this.usage() !== null);
   }
@@ -357,7 +360,7 @@ export class CompletionStream implements StreamReading {
 const ENDS = new Set(['response.completed', 'response.incomplete', 'response.failed', 'response.cancelled']);
 const END_STATES = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
-/** Whether the response runs no more. */
+/** Whether the response has stopped running. */
 export function hasEnded({ status }: Fields): boolean {
   return END_STATES.has(textOf(status));
 }
@@ -371,13 +374,13 @@ export class ResponseStream implements StreamReading {
   responseId: string | undefined;
   #response: Fields = {};
   readonly #reading = new Reading();
-  /** Searches that are done, known before the response counts them. */
+  /** Finished searches, known before the response counts them. */
   #searched = 0;
 
   read(event: Fields): void {
     if (event.type === 'response.output_item.done' && isSearch(event.item)) this.#searched += 1;
     if (event.object === 'response') {
-      // A whole answer in place of a stream.
+      // A whole answer instead of a stream.
       this.#take(event);
       this.completed = hasEnded(event);
       return;

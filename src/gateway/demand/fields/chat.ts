@@ -32,7 +32,7 @@ const PARTS: Rule = {
         ...MARKS,
       },
     },
-    // Compatible servers take these.
+    // Compatible servers take these fields.
     thinking: { members: { thinking: 'any', ...values('signature') }, closed: true },
     video_url: {
       members: { video_url: { text: 'link', object: { members: { url: 'link' } } } },
@@ -85,7 +85,8 @@ export const CHAT: Members = {
         parsed: 'any',
         audio: stored({ members: values('id data expires_at transcript') }),
         ...CACHE_CONTROL,
-        // Compatible servers take these: what a model thought, and the beginning of an answer that it goes on with.
+        // Compatible servers take these fields: a model's thoughts, and the beginning of an answer that the model
+        // continues.
         reasoning: closed(ACCOUNT),
         reasoning_details: closed(ACCOUNT, 'any'),
         prefix: closed(ACCOUNT),

@@ -1,5 +1,5 @@
 /**
- * Fields that endpoints have in common. Source of the tables in this folder: the types of the SDKs of OpenAI (7.55.0),
+ * Fields that several endpoints share. Source of the tables in this folder: the types of the SDKs of OpenAI (7.55.0),
  * Anthropic (1.11.0) and Google (3.1.0), as they are installed; tests compare both.
  */
 import {
@@ -16,26 +16,29 @@ import {
   values,
 } from '../rules.ts';
 
-/** Of OpenAI's marks in a prompt, up to which it is kept in the cache. */
+/** The members of OpenAI's marks in a prompt: the vendor caches the prompt up to the mark. */
 export const BREAKPOINT: Members = {
   prompt_cache_breakpoint: closed(ACCOUNT, { members: { mode: 'value', ttl: bills('cacheLifetime') } }),
 };
 
-/** Of Anthropic's marks, which vendors that are compatible with OpenAI take too. */
+/** The members of Anthropic's cache marks. Vendors that are compatible with OpenAI take them too. */
 export const CACHE_CONTROL: Members = {
   cache_control: closed(ACCOUNT, bills('cacheMark', { members: { type: 'value', ttl: bills('cacheLifetime') } })),
 };
 
 export const USER_LOCATION: Members = values('city country region timezone');
 
-/** Our own fields, and those of our clients: no vendor gets them. Only a session's own customer passes: see `identify`. */
+/**
+ * Callmeter's own fields, and those of its clients: no vendor gets them. A session may send only its own customer: see
+ * `identify`.
+ */
 const OWN: Members = {
   ...values('model models customer conversationId conversationTitle projectId compress'),
   feature: closed(PERSON),
   tags: closed(PERSON),
 };
 
-/** Of chat completions and responses. */
+/** Fields that chat completions and responses share. */
 export const CHAT_AND_RESPONSES: Members = {
   ...OWN,
   ...values('user parallel_tool_calls stream temperature top_logprobs top_p'),
@@ -44,7 +47,7 @@ export const CHAT_AND_RESPONSES: Members = {
   store: ONLY_FALSE,
   metadata: closed(ACCOUNT, 'any'),
   moderation: closed(PRICE, bills('otherModel', 'any')),
-  // With these a browser could put the blame on another user, or push another user's prompts out of the vendor's cache.
+  // With these fields a browser could blame another user, or push another user's prompts out of the vendor's cache.
   safety_identifier: closed(PERSON),
   prompt_cache_key: closed(ACCOUNT),
   prompt_cache_options: closed(REFERENCE, {
@@ -54,11 +57,11 @@ export const CHAT_AND_RESPONSES: Members = {
 };
 
 /**
- * What servers that are compatible with OpenAI take besides OpenAI's own fields. Sources: docs.vllm.ai (extra parameters of
- * its server), docs.sglang.ai, docs.mistral.ai, api-docs.deepseek.com, console.groq.com/docs, docs.x.ai,
- * help.aliyun.com (Qwen), docs.z.ai, docs.together.ai, docs.fireworks.ai.
+ * Fields that servers compatible with OpenAI take besides OpenAI's own. Sources: docs.vllm.ai (extra parameters of its
+ * server), docs.sglang.ai, docs.mistral.ai, api-docs.deepseek.com, console.groq.com/docs, docs.x.ai, help.aliyun.com
+ * (Qwen), docs.z.ai, docs.together.ai, docs.fireworks.ai.
  *
- * Not here is `n_predict`: for llama.cpp's server it stands above `max_tokens`, and so above the bound that is sent.
+ * `n_predict` is left out: for llama.cpp's server it overrides `max_tokens`, and so the bound that Callmeter sends.
  */
 export const COMPATIBLE: Members = {
   ...ofSomeVendors(
@@ -83,11 +86,11 @@ export const COMPATIBLE: Members = {
   enable_search: closed(PRICE, bills('webSearch')),
 };
 
-/** What Anthropic takes besides in the form of OpenAI (platform.claude.com/docs/en/api/openai-sdk). */
+/** Fields that Anthropic takes besides, in OpenAI's form (platform.claude.com/docs/en/api/openai-sdk). */
 export const ANTHROPIC_CHAT: Members = { ...CACHE_CONTROL, ...ofSomeVendors('any', 'thinking') };
 
 /**
- * What OpenRouter takes besides. Its `plugins` have fees that no price lists, and stay unknown. Sources:
+ * Fields that OpenRouter takes besides. Its `plugins` have fees that no price lists, and stay unknown. Sources:
  * openrouter.ai/docs/api-reference/parameters and /overview.
  */
 export const OPENROUTER: Members = {
@@ -96,7 +99,7 @@ export const OPENROUTER: Members = {
   ...ofSomeVendors('any', 'provider usage trace image_config'),
 };
 
-/** A rule for each spelling of Google's names: its JSON takes `fileData` and `file_data`. */
+/** Adds a rule for each spelling of Google's names: its JSON takes `fileData` and `file_data`. */
 export function inBothSpellings(members: Members): Members {
   const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.fromEntries(

@@ -15,7 +15,7 @@ const PART: Members = {
   functionResponse: {
     members: { ...values('id name scheduling willContinue'), response: 'any', parts: { list: { members: MEDIA } } },
   },
-  // What one of the vendor's own tools did earlier, sent back as it came.
+  // An earlier result of one of the vendor's own tools, sent back unchanged.
   executableCode: { members: values('code language id') },
   codeExecutionResult: { members: values('outcome output id') },
   toolCall: { members: { ...values('id toolType'), args: 'any' } },

@@ -1,4 +1,4 @@
-/** The fields of the endpoints besides those of conversations. No session may send them. */
+/** The fields of the endpoints other than conversations. No session may send them. */
 import { bills, type Members, type Rule, values } from '../rules.ts';
 import { inBothSpellings } from './common.ts';
 

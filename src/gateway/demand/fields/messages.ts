@@ -43,10 +43,10 @@ const NAMED_TOOL: Rule = {
   members: { ...values('type name tool_name mcp_server_name server_name'), definition: 'any', tool: 'any' },
 };
 const TOOL_CHANGES = {
-  // A tool that is added is described as in `tools`; one that the vendor runs is not known here.
+  // A tool that is added is described as in `tools`; a tool that the vendor runs is unknown here.
   tool_removal: { members: { tool: NAMED_TOOL, ...CACHE_CONTROL } },
 } as const satisfies Record<string, TypedMembers>;
-/** What one of the vendor's own tools answered earlier, sent back as it came. */
+/** An earlier answer of one of the vendor's own tools, sent back unchanged. */
 const earlier = (content: Rule): TypedMembers => ({ members: { tool_use_id: 'value', content, ...CALLED } });
 const TOOL_REFERENCE: TypedMembers = { members: { tool_name: 'value', ...CACHE_CONTROL } };
 
@@ -117,7 +117,7 @@ const TOOL: Members = {
   ...CACHE_CONTROL,
 };
 const FUNCTION: TypedMembers = { members: { ...TOOL, input_schema: 'any' } };
-/** The caller runs it; its definition is the vendor's. */
+/** The caller runs the tool; the vendor defines it. */
 const RUN_BY_CALLER: TypedMembers = {
   members: {
     ...TOOL,

@@ -31,11 +31,11 @@ const WEB_SEARCH: TypedMembers = {
   },
   bills: 'webSearch',
 };
-/** Tools that the caller runs, whose definition is the vendor's. */
+/** Tools that the caller runs and the vendor defines. */
 const RUN_BY_CALLER: TypedMembers = { members: values('allowed_callers'), closed: true };
 
 /**
- * Closed to sessions are tools that read what is stored at the vendor (`file_search`), have a price besides the tokens
+ * Closed to sessions are tools that read content stored at the vendor (`file_search`), cost more than tokens
  * (`code_interpreter`, `shell`), let the vendor call others in the organization's name (`mcp`), or are new.
  */
 const TOOLS: Readonly<Record<string, TypedMembers>> = {
@@ -83,7 +83,7 @@ const TOOLS: Readonly<Record<string, TypedMembers>> = {
     closed: true,
   },
   programmatic_tool_calling: { members: {}, bills: 'code', closed: true },
-  // Without an environment the caller runs it.
+  // Without an environment, the caller runs it.
   shell: {
     members: {
       allowed_callers: 'value',
@@ -160,7 +160,7 @@ const TOOL_OUTPUT: TypedMembers = {
   members: { ...values('id call_id name status'), output: { list: { types: INPUT_PARTS } }, ...CALLER },
 };
 const TEXT: TypedMembers = { members: { text: 'value' } };
-/** What an earlier answer did or said, sent back as it came. */
+/** An item of an earlier answer, sent back unchanged. */
 const EARLIER: TypedMembers = {
   members: Object.fromEntries(
     `id call_id name status action actions arguments code container_id environment error execution operation output
@@ -276,7 +276,7 @@ export const RESPONSES: Members = {
   },
   tools: { list: { types: TOOLS } },
   access_programs: closed(ACCOUNT, 'any'),
-  // Codex sends it.
+  // Codex sends this field.
   client_metadata: closed(ACCOUNT, 'any'),
   context_management: closed(REFERENCE, bills('otherModel', 'any')),
   conversation: stored('any'),

@@ -2,7 +2,7 @@
  * A button for each block of code, which copies its text.
  */
 
-/** How long the button says that it has copied. */
+/** How long the button shows that it has copied. */
 const SAID_MS = 2_000;
 
 export function copyButtons(): void {
@@ -16,7 +16,7 @@ export function copyButtons(): void {
   }
 }
 
-/** The button stands in a frame, so that it stays where it is when the text is scrolled. */
+/** The button is in a frame, so that it keeps its position when the text is scrolled. */
 function frameOf(block: HTMLPreElement): HTMLElement {
   if (block.parentElement?.classList.contains('copied')) return block.parentElement;
   const frame = document.createElement('div');
@@ -31,7 +31,7 @@ async function copy(block: HTMLPreElement, button: HTMLButtonElement): Promise<v
     () => true,
     () => false,
   );
-  // Without the permission, the reader copies what is selected.
+  // Without the permission, the reader copies the selection.
   if (!copied) getSelection()?.selectAllChildren(block);
   button.textContent = copied ? 'Copied' : 'Selected';
   setTimeout(() => {

@@ -1,6 +1,6 @@
 /**
- * The script of the API reference: tabs of samples, buttons that copy, and the form that sends an example. The pages are
- * whole without it. The key that a reader enters is in the form alone: it is not stored, and is in no address.
+ * The script of the API reference: tabs of samples, buttons that copy, and the form that sends an example. The pages
+ * are complete without it. The key that a reader enters is only in the form: it is not stored, and is in no address.
  */
 import { copyButtons } from './copy.ts';
 import { sampleTabs } from './tabs.ts';
@@ -13,7 +13,10 @@ function start(): void {
   tryForms();
 }
 
-/** A list that is longer than the window is scrolled if the page's entry is below its end; else it stays at its top. */
+/**
+ * A list that is longer than the window is scrolled if the page's entry is below its end; otherwise it stays at its
+ * top.
+ */
 function showCurrentEntry(): void {
   const list = document.querySelector<HTMLElement>('.docs-side');
   const entry = list?.querySelector<HTMLElement>('[aria-current]');

@@ -1,6 +1,6 @@
 /**
- * Tabs of the samples, as the ARIA practices describe them: arrows move between them. The language that was chosen last
- * is chosen on the next page too.
+ * Tabs of the samples, as the ARIA practices describe them: arrows move between them. The last chosen language is
+ * selected on the next page too.
  */
 
 const CHOSEN_LANGUAGE = 'callmeter-docs-language';

@@ -1,12 +1,12 @@
 /**
- * The form that sends an example to the server of the page, and shows what it answers. `$NAME` in it is a value of an
+ * The form that sends an example to the server of the page, and shows its answer. `$NAME` in it is a value of an
  * answer: the requests that make it are sent first.
  */
 import type { TryStep } from '../try-step.ts';
 
 const DEMO_KEY_PATH = '/docs/demo-key';
 const LOOPBACK: readonly string[] = ['127.0.0.1', 'localhost', '[::1]'];
-/** An answer that is longer is shown up to here. */
+/** A longer answer is shown up to here. */
 const SHOWN_MAX = 100_000;
 const SHOWN_HEADERS =
   /^(?:content-type|retry-after|ratelimit|x-usage-|x-callmeter-|x-should-retry|deprecation|sunset|etag)/;
@@ -22,7 +22,7 @@ export function tryForms(): void {
   }
 }
 
-/** Only a server on this machine has a key to give, and only of its demo organization. */
+/** Only a server on this machine provides a key, and only that of its demo organization. */
 async function prefillKey(form: HTMLFormElement): Promise<void> {
   const key = field(form, 'key');
   if (!key || !LOOPBACK.includes(location.hostname)) return;
@@ -104,7 +104,7 @@ function formOf({ fields, file }: NonNullable<TryStep['upload']>): FormData {
   return form;
 }
 
-/** The path with the fields of the form in it, and the query of those that are filled in. */
+/** The path with the form's fields in it, and the query of the filled ones. */
 function addressIn(form: HTMLFormElement): string {
   const inputs = [...form.querySelectorAll<HTMLInputElement>('input[data-place]')];
   // A variable stays readable: it is replaced when its value is known.
@@ -150,7 +150,7 @@ function pretty(text: string): string {
   }
 }
 
-/** The first member of this name that is text, wherever it stands. */
+/** The first member of this name that is text, at any depth. */
 function memberOf(value: unknown, name: string): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const own = (value as Record<string, unknown>)[name];

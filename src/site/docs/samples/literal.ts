@@ -1,5 +1,5 @@
 /**
- * A JSON value as source text: of TypeScript, or of Python. On one line where it fits, else a line for each member.
+ * A JSON value as source text, of TypeScript or of Python. On one line if it fits, otherwise a line for each member.
  */
 
 export interface Notation {
@@ -7,7 +7,7 @@ export interface Notation {
   key(name: string): string;
   /** `null`, `true` and `false`. */
   constants: readonly [string, string, string];
-  /** What stands inside of the braces of an object on one line. */
+  /** The text inside the braces of an object on one line. */
   padding: string;
   indent: string;
 }
@@ -15,7 +15,7 @@ export interface Notation {
 const LINE_MAX = 96;
 
 export const TYPESCRIPT: Notation = {
-  // JSON's strings are strings of TypeScript; single quotes are what the rest of the code has.
+  // JSON's strings are strings of TypeScript; the rest of the code uses single quotes.
   text: (value) => `'${JSON.stringify(value).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`,
   key: (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : TYPESCRIPT.text(name)),
   constants: ['null', 'true', 'false'],
@@ -31,7 +31,7 @@ export const PYTHON: Notation = {
   indent: '    ',
 };
 
-/** `indent` is that of the line on which the value begins, `used` how many of its characters are taken. */
+/** `indent` is the indent of the line on which the value begins, `used` the number of its used characters. */
 export function literal(value: unknown, notation: Notation, indent = '', used = indent.length): string {
   const short = onOneLine(value, notation);
   if (used + short.length <= LINE_MAX || typeof value !== 'object' || value === null) return short;

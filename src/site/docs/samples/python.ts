@@ -1,5 +1,5 @@
 /**
- * An operation's example in Python: with OpenAI's package on those of its routes that the package has, else with
+ * An operation's example in Python: with OpenAI's package on the routes that the package has, otherwise with
  * `requests`.
  */
 import type { ExampleId } from '../../../http/openapi/examples.ts';
@@ -42,7 +42,7 @@ const OPENAI: Partial<Record<ExampleId, readonly [method: string, ...positional:
 };
 /** Fields that are Callmeter's own: the package sends them as `extra_body`. */
 const OWN_FIELDS: ReadonlySet<string> = new Set(['customer', 'feature', 'tags']);
-/** Answers that are bytes. */
+/** Operations whose answers are bytes. */
 const BYTES: ReadonlySet<ExampleId> = new Set<ExampleId>(['createSpeech', 'readFileContent']);
 
 export function pythonSample(request: SampleRequest): string {

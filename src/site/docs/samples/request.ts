@@ -1,5 +1,5 @@
 /**
- * The request of an operation's example, with plausible values: what the samples in TypeScript and Python send.
+ * The request of an operation's example, with plausible values: the samples in TypeScript and Python send it.
  */
 import { MEDIA_TYPE } from '../../../contract/envelope.ts';
 import { type Entry, routeOf } from '../../../http/openapi/entries.ts';
@@ -15,7 +15,7 @@ export interface SampleRequest {
   /** With the query. */
   path: string;
   params: Record<string, string>;
-  /** Of the types that the operation reads. */
+  /** With the types that the operation reads. */
   query: Record<string, unknown>;
   body: unknown;
   upload: Example['upload'];
@@ -54,7 +54,7 @@ function typed(text: string, schema: JsonSchema = {}): unknown {
   return types.includes('array') ? text.split(',') : text;
 }
 
-/** What the file of an upload contains. */
+/** The contents of an upload's file. */
 export function fileText({ file }: NonNullable<Example['upload']>): string {
   return file.lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('');
 }

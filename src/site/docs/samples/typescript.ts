@@ -1,5 +1,5 @@
 /**
- * An operation's example in TypeScript: by the client library where that has a method for it, else by `fetch`.
+ * An operation's example in TypeScript: by the client library if it has a method for it, otherwise by `fetch`.
  */
 
 import { literal, TYPESCRIPT } from './literal.ts';
