@@ -16,8 +16,6 @@ const VISIBLE_MS = 999;
 /** A session, or the service's answer that has it. */
 type Answer = { token?: string; data?: { token?: string } } | null;
 
-/** Global functions of the page, which it may define later. */
-const pageFunctions = window as unknown as Readonly<Record<string, unknown>>;
 const script = document.currentScript as HTMLScriptElement;
 const { sessionUrl = '', callback, target = '', title } = script.dataset;
 const home = new URL(script.src).origin;
@@ -76,7 +74,10 @@ async function renew(use: (token: string) => void, onFailure?: (attempt: number)
 }
 
 async function ask(): Promise<Answer> {
-  if (callback) return (pageFunctions[callback] as () => Promise<Answer>)();
+  if (callback) {
+    const own: unknown = Reflect.get(window, callback);
+    return typeof own === 'function' ? own.call(window) : fail('not a function');
+  }
   const answer = await fetch(sessionUrl, { method: 'POST' });
   return answer.ok ? answer.json().catch(() => fail('no JSON')) : fail(`status ${answer.status}`);
 }
