@@ -113,7 +113,7 @@ class Books {
         days,
       );
       const figures = outcome.map((group) => [
-        ...[group.key, group.calls, group.inputTokens, group.costNanoUsd, group.chargeNanoUsd],
+        ...[group.key, group.calls, group.inputTokens, group.costNanoUsd, group.chargedNanoUsd],
       ]);
       return { figures: figures.sort(), calls: day[0]?.calls ?? 0, costNanoUsd: day[0]?.costNanoUsd ?? 0n };
     };
