@@ -11,7 +11,9 @@ const PRODUCT = [
   'src/client/examples/*.ts!',
   'durable-objects/demo/history-worker.ts!',
   'src/site/docs/site.ts!',
+  'src/console/browser/console.ts!',
   'src/site/docs/browser/docs.ts!',
+  'src/site/embed/browser/{embed,opening,widget}.ts!',
   'src/history/schema/index.ts!',
 ];
 

@@ -10,8 +10,8 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, transform } from 'esbuild';
-import { CONSOLE_SCRIPT, CONSOLE_SCRIPT_PATH } from '../console/script.ts';
+import { build } from 'esbuild';
+import { contentHash } from '../platform/content-hash.ts';
 import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
 import { exists, hashOf, SERVICE_SOURCES } from './kept-folders.ts';
 
@@ -28,6 +28,18 @@ const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 const MADE_OF = join(ROOT, 'dist', 'site-made-of');
 const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERVICE_SOURCES.files, 'README.md'] };
 
+/** Where each script begins, and where it is served; `HASH` is the hash of its content. */
+const SCRIPTS = {
+  docs: { entry: 'site/docs/browser/docs.ts', path: '/assets/docs-HASH.js' },
+  console: { entry: 'console/browser/console.ts', path: '/assets/console-HASH.js' },
+  opening: { entry: 'site/embed/browser/opening.ts', path: '/embed/opening-HASH.js' },
+  widget: { entry: 'site/embed/browser/widget.ts', path: '/embed/widget-HASH.js' },
+  // Pages of others name it.
+  embed: { entry: 'site/embed/browser/embed.ts', path: '/embed.js' },
+};
+/** The paths of the scripts by their names: what `#scripts` of package.json stands for. */
+const SCRIPT_PATHS = join(ROOT, 'dist', 'scripts.json');
+
 const PICTURE = /\.(?:png|svg)$/;
 
 type Site = typeof import('../site/docs/site.ts');
@@ -35,22 +47,25 @@ type Site = typeof import('../site/docs/site.ts');
 export async function buildSite(): Promise<void> {
   const sources = await hashOf(SOURCES);
   const made = await readFile(MADE_OF, 'utf8').catch(() => '');
-  if (made === sources && (await exists(SITE))) return;
+  if (made === sources && (await exists(SITE)) && (await exists(SCRIPT_PATHS))) return;
   await makeSite();
   // A source that was changed meanwhile may be in the files with or without its change.
   if (sources === (await hashOf(SOURCES))) await writeFile(MADE_OF, sources);
 }
 
 async function makeSite(): Promise<void> {
-  const [site, documents, script, pictures, loaded] = await Promise.all([
+  const scripts = await Promise.all(Object.entries(SCRIPTS).map(bundleScript));
+  // The pages import it.
+  const paths = Object.fromEntries(scripts.map(({ name, path }) => [name, path]));
+  await replaceFile(SCRIPT_PATHS, Buffer.from(JSON.stringify(paths)));
+  const [site, documents, pictures, font] = await Promise.all([
     loadSite(),
     readDocuments(),
-    bundleScript(),
     readPictures(),
-    readLoaded(),
+    readFont(),
   ]);
-  const pages = await site.siteFiles({ documents, script });
-  const files = [...pages, ...pictures, ...loaded].map(
+  const pages = await site.siteFiles(documents);
+  const files = [...pages, ...pictures, ...font, ...scripts.map(({ path, content }) => [path, content] as const)].map(
     ([path, content]) => [join(SITE, path), Buffer.from(content)] as const,
   );
   await Promise.all(files.map(([path, content]) => replaceFile(path, content)));
@@ -70,9 +85,15 @@ async function loadSite(): Promise<Site> {
   }
 }
 
-async function bundleScript(): Promise<string> {
+interface Script {
+  name: string;
+  path: string;
+  content: string;
+}
+
+async function bundleScript([name, { entry, path }]: [string, { entry: string; path: string }]): Promise<Script> {
   const { outputFiles } = await build({
-    entryPoints: [join(PAGES, 'browser', 'docs.ts')],
+    entryPoints: [join(ROOT, 'src', entry)],
     bundle: true,
     minify: true,
     format: 'iife',
@@ -80,7 +101,8 @@ async function bundleScript(): Promise<string> {
     write: false,
     logLevel: 'warning',
   });
-  return outputFiles[0]?.text ?? '';
+  const content = outputFiles[0]?.text ?? '';
+  return { name, path: path.replace('HASH', contentHash(content)), content };
 }
 
 /** By their names without an ending. */
@@ -105,17 +127,11 @@ async function readPictures(): Promise<[string, Buffer][]> {
   );
 }
 
-/** The files that console pages load: their script, and the font with its licence. */
-async function readLoaded(): Promise<[string, string | Buffer][]> {
-  const [script, font, licence] = await Promise.all([
-    transform(CONSOLE_SCRIPT, { minify: true, target: 'es2022' }),
-    readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2')),
-    readFile(join(FONT, 'LICENSE')),
-  ]);
+/** The font of all pages, with its licence. */
+async function readFont(): Promise<[string, Buffer][]> {
   return [
-    [CONSOLE_SCRIPT_PATH, script.code],
-    [FONT_PATH, font],
-    [FONT_LICENCE_PATH, licence],
+    [FONT_PATH, await readFile(join(FONT, 'files', 'inter-latin-wght-normal.woff2'))],
+    [FONT_LICENCE_PATH, await readFile(join(FONT, 'LICENSE'))],
   ];
 }
 

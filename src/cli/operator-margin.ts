@@ -1,15 +1,11 @@
 /**
  * Margins on the command line: the cost of usage, and the payments for it.
  */
-import { formatUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
-import { type Columns, pairs, section, show, table } from './table.ts';
+import { type Columns, firstRows, pairs, section, table, usd } from './table.ts';
 
 type Margin = Data<'readOrganizationMargin'>;
 type Figures = Margin['totals'];
-
-/** The most groups of one dimension that are shown; `--json` has all of them. */
-const GROUPS_SHOWN_MAX = 10;
 
 export function showMargin(data: Margin): string {
   const { totals, byPlan, byFeature, byModel } = data;
@@ -102,15 +98,7 @@ const FIGURES: Columns<Figures> = {
 };
 
 function groups<Group extends Figures>(all: readonly Group[], named: Columns<Group>): string {
-  const more = all.length - GROUPS_SHOWN_MAX;
-  const shown = table(all.slice(0, GROUPS_SHOWN_MAX), { ...named, ...FIGURES } as Columns<Group>);
-  return `${shown}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
+  return firstRows(all, { ...named, ...FIGURES } as Columns<Group>);
 }
 
 const isLoss = ({ marginUsdNano }: Figures) => BigInt(marginUsdNano) < 0n;
-
-/** Exact: an amount of nano-USD in dollars. */
-function usd(nanoUsd: string): string {
-  const nano = BigInt(nanoUsd);
-  return nano < 0n ? `-$${formatUsd(-nano)}` : `$${formatUsd(nano)}`;
-}

@@ -3,15 +3,11 @@
  */
 import { chargeLineText } from '../contract/calls.ts';
 import { pastSumsSentence } from '../contract/denial.ts';
-import { formatUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
-import { type Columns, pairs, section, show, showField, table } from './table.ts';
+import { type Columns, firstRows, pairs, section, show, showField, table, usd } from './table.ts';
 
 type Usage = Data<'readOrganizationUsage'>;
 type Figures = Usage['totals'];
-
-/** The most groups of one dimension that are shown; `--json` has all of them. */
-const GROUPS_SHOWN_MAX = 10;
 
 export function showUsage(data: Usage): string {
   const { period, completeSince, totals, backlog } = data;
@@ -56,8 +52,7 @@ function groups<Group extends Figures>(all: Group[], title: string, name: (group
     'Output tokens': ({ outputTokens }) => outputTokens,
     Cost: cost,
   };
-  const more = all.length - GROUPS_SHOWN_MAX;
-  return `${table(all.slice(0, GROUPS_SHOWN_MAX), columns)}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
+  return firstRows(all, columns);
 }
 
 function cost({ costUSD }: Figures): string {
@@ -189,10 +184,4 @@ function chargeTable(lines: readonly ChargeLine[], { chargeNanoUsd, markupPercen
     Line: ({ text }) => text,
     Amount: ({ amountNanoUsd }) => usd(amountNanoUsd),
   });
-}
-
-/** Exact: an amount of nano-USD in dollars. */
-function usd(nanoUsd: string): string {
-  const amount = BigInt(nanoUsd);
-  return amount < 0n ? `-$${formatUsd(-amount)}` : `$${formatUsd(amount)}`;
 }

@@ -4,6 +4,7 @@
  * A column of amounts is right-aligned. Nothing is truncated, so that every id can be copied. Control characters never
  * reach the terminal.
  */
+import { formatUsd } from '../domain/money.ts';
 
 /** The title and cell of each column. A cell may be any JSON value. */
 export type Columns<Row> = Record<string, (row: Row) => unknown>;
@@ -11,6 +12,8 @@ export type Columns<Row> = Record<string, (row: Row) => unknown>;
 const AMOUNT = /^(unlimited|-?\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
 const NOTHING = '-';
 const GAP = '  ';
+/** Of a table that `--json` has as a whole. */
+const ROWS_SHOWN_MAX = 10;
 
 const thousands = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
 
@@ -31,6 +34,12 @@ export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string 
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** The first rows of a table, and how many more `--json` has. */
+export function firstRows<Row>(rows: readonly Row[], columns: Columns<Row>): string {
+  const more = rows.length - ROWS_SHOWN_MAX;
+  return `${table(rows.slice(0, ROWS_SHOWN_MAX), columns)}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
 }
 
 /** One line per label; `undefined` values are omitted. */
@@ -68,6 +77,12 @@ export function showField(field: string, value: unknown): string {
   if (field.endsWith('Days')) return `${show(value)} days`;
   if (field === 'ratio') return percent(value);
   return show(value);
+}
+
+/** Exact: an amount of nano-USD in dollars. */
+export function usd(nanoUsd: string): string {
+  const nano = BigInt(nanoUsd);
+  return nano < 0n ? `-$${formatUsd(-nano)}` : `$${formatUsd(nano)}`;
 }
 
 export function percent(ratio: number): string {

@@ -30,158 +30,76 @@ type Row<Id extends keyof Inputs> = Method & {
   takes?: readonly (keyof Inputs[Id])[];
 };
 
+/** A request that changes nothing. */
+function get<const Has extends readonly string[]>(path: string, has: Has) {
+  return { method: 'GET', path, write: false, has } as const;
+}
+
+/** A request that changes state, unless it says otherwise. */
+function post<const Has extends readonly string[], const Takes extends readonly (keyof CallDefaults)[] = []>(
+  path: string,
+  has: Has,
+  more: { write?: boolean; takes?: Takes; vendorTimeoutMs?: number } = {},
+) {
+  return { method: 'POST', path, write: true, has, ...more } as const;
+}
+
+function put<const Has extends readonly string[]>(path: string, has: Has) {
+  return { method: 'PUT', path, write: true, has } as const;
+}
+
+function remove<const Has extends readonly string[]>(path: string, has: Has) {
+  return { method: 'DELETE', path, write: true, has } as const;
+}
+
+const OF_A_CALL = ['feature', 'tags', 'requested', 'pricingMode'] as const;
+
 export const METHODS = {
-  beginCall: {
-    method: 'POST',
-    path: '/call_begin',
-    write: true,
-    has: ['callId', 'allowed', 'entitlementHints'],
-    takes: ['feature', 'tags', 'requested', 'pricingMode'],
-  },
-  endCall: { method: 'POST', path: '/call_end', write: true, has: ['callId', 'status', 'costUSD'] },
-  makeCall: {
-    method: 'POST',
-    path: '/call',
-    write: true,
-    has: ['begin'],
-    takes: ['feature', 'tags', 'requested', 'pricingMode'],
-    vendorTimeoutMs: 30_000,
-  },
-  readCall: { method: 'GET', path: '/calls/{callId}', write: false, has: ['callId', 'status', 'pricingStatus'] },
-  reverseCall: { method: 'POST', path: '/calls/{callId}/reverse', write: true, has: ['callId', 'reversedAt'] },
-  amendCall: { method: 'POST', path: '/calls/{callId}/amend', write: true, has: ['callId', 'amendedAt'] },
-  provisionCustomer: { method: 'POST', path: '/customers', write: true, has: ['customerId', 'subscription', 'meters'] },
-  readUsage: {
-    method: 'GET',
-    path: '/customers/{customerId}/usage',
-    write: false,
-    has: ['customerId', 'subscription', 'meters'],
-  },
-  changePlan: {
-    method: 'POST',
-    path: '/customers/{customerId}/change_plan',
-    write: true,
-    has: ['success', 'subscription'],
-  },
-  replenishCustomer: {
-    method: 'POST',
-    path: '/customers/{customerId}/replenish',
-    write: true,
-    has: ['success', 'subscription'],
-  },
-  incrementMeter: {
-    method: 'POST',
-    path: '/custom_meter',
-    write: true,
-    has: ['eventId', 'blocked', 'meter'],
-    takes: ['feature', 'tags'],
-  },
-  reverseMeterEvent: {
-    method: 'POST',
-    path: '/meter_events/{eventId}/reverse',
-    write: true,
-    has: ['eventId', 'returned'],
-  },
-  readUsageSummary: { method: 'GET', path: '/usage/summary', write: false, has: ['period', 'totals'] },
-  readUsageAnomalies: { method: 'GET', path: '/usage/anomalies', write: false, has: ['period'] },
-  readUsageContext: {
-    method: 'GET',
-    path: '/customers/{customerId}/usage-context',
-    write: false,
-    has: ['contractVersion'],
-  },
-  readForecast: {
-    method: 'GET',
-    path: '/customers/{customerId}/forecast',
-    write: false,
-    has: ['customerId', 'status'],
-  },
-  listLedger: {
-    method: 'GET',
-    path: '/customers/{customerId}/ledger',
-    write: false,
-    has: ['items', 'nextCursor'],
-  },
-  readModelRadar: { method: 'GET', path: '/v1/model-radar', write: false, has: ['period', 'items', 'nextCursor'] },
-  listCalls: { method: 'GET', path: '/calls', write: false, has: ['items', 'nextCursor', 'searchedFrom'] },
-  readEvents: { method: 'GET', path: '/events', write: false, has: ['items', 'nextCursor'] },
-  putOwnWebhook: { method: 'PUT', path: '/webhooks/{webhookId}', write: true, has: ['webhookId', 'url', 'enabled'] },
-  listOwnWebhooks: { method: 'GET', path: '/webhooks', write: false, has: ['items', 'nextCursor'] },
-  readOwnWebhook: { method: 'GET', path: '/webhooks/{webhookId}', write: false, has: ['webhookId', 'url', 'enabled'] },
-  deleteOwnWebhook: { method: 'DELETE', path: '/webhooks/{webhookId}', write: true, has: ['webhookId'] },
-  testOwnWebhook: { method: 'POST', path: '/webhooks/{webhookId}/test', write: true, has: ['eventId', 'delivered'] },
-  replayOwnWebhook: { method: 'POST', path: '/webhooks/{webhookId}/replay', write: true, has: ['webhookId'] },
-  rotateOwnWebhook: { method: 'POST', path: '/webhooks/{webhookId}/rotate', write: true, has: ['webhookId', 'secret'] },
-  listOwnDeliveries: {
-    method: 'GET',
-    path: '/webhooks/{webhookId}/deliveries',
-    write: false,
-    has: ['items', 'nextCursor'],
-  },
-  sendOwnDelivery: {
-    method: 'POST',
-    path: '/webhooks/{webhookId}/deliveries/{eventId}/send',
-    write: true,
-    has: ['webhookId', 'eventId'],
-  },
-  listCustomers: { method: 'GET', path: '/customers', write: false, has: ['items', 'nextCursor'] },
-  listUsagePlans: { method: 'GET', path: '/usage-plans', write: false, has: ['items', 'nextCursor'] },
-  readSamplingSettings: {
-    method: 'GET',
-    path: '/sampling/settings',
-    write: false,
-    has: ['version', 'rate', 'settingsExpiresAt'],
-  },
-  decideSampling: {
-    method: 'POST',
-    path: '/sampling/decide',
-    write: false,
-    has: ['sample', 'samplingKey'],
-    takes: ['feature'],
-  },
-  storeSample: {
-    method: 'POST',
-    path: '/samples',
-    write: true,
-    has: ['sampleId', 'expiresAt'],
-    takes: ['feature', 'tags'],
-  },
-  compressPrompt: { method: 'POST', path: '/compress_prompt', write: true, has: ['callId', 'updated'] },
-  authorizeCompression: { method: 'POST', path: '/v1/compression/authorize', write: false, has: ['authorized'] },
-  readCompressionProfile: {
-    method: 'GET',
-    path: '/v1/compression/profile',
-    write: false,
-    has: ['techniques', 'aggressiveness'],
-  },
-  saveCompressionProfile: {
-    method: 'PUT',
-    path: '/v1/compression/profile',
-    write: true,
-    has: ['techniques', 'aggressiveness'],
-  },
-  readCompressionSummary: {
-    method: 'GET',
-    path: '/v1/compression/summary',
-    write: false,
-    has: ['period', 'savedTokens'],
-  },
-  startCompressionJob: { method: 'POST', path: '/v1/compression/jobs', write: true, has: ['jobId', 'status'] },
-  readCompressionJob: {
-    method: 'GET',
-    path: '/v1/compression/jobs/{jobId}',
-    write: false,
-    has: ['jobId', 'status', 'progress'],
-  },
-  createClientSession: { method: 'POST', path: '/v1/client/sessions', write: true, has: ['token', 'expiresAt'] },
-  createGatewaySession: { method: 'POST', path: '/v1/gateway/sessions', write: true, has: ['token', 'expiresAt'] },
-  createEmbedSession: {
-    method: 'POST',
-    path: '/v1/embed-sessions',
-    write: true,
-    has: ['token', 'expiresAt', 'embedUrl'],
-  },
-} as const satisfies { [Id in keyof Inputs]?: Row<Id> };
+  beginCall: post('/call_begin', ['callId', 'allowed', 'entitlementHints'], { takes: OF_A_CALL }),
+  endCall: post('/call_end', ['callId', 'status', 'costUSD']),
+  makeCall: post('/call', ['begin'], { takes: OF_A_CALL, vendorTimeoutMs: 30_000 }),
+  readCall: get('/calls/{callId}', ['callId', 'status', 'pricingStatus']),
+  reverseCall: post('/calls/{callId}/reverse', ['callId', 'reversedAt']),
+  amendCall: post('/calls/{callId}/amend', ['callId', 'amendedAt']),
+  provisionCustomer: post('/customers', ['customerId', 'subscription', 'meters']),
+  readUsage: get('/customers/{customerId}/usage', ['customerId', 'subscription', 'meters']),
+  changePlan: post('/customers/{customerId}/change_plan', ['success', 'subscription']),
+  replenishCustomer: post('/customers/{customerId}/replenish', ['success', 'subscription']),
+  incrementMeter: post('/custom_meter', ['eventId', 'blocked', 'meter'], { takes: ['feature', 'tags'] }),
+  reverseMeterEvent: post('/meter_events/{eventId}/reverse', ['eventId', 'returned']),
+  readUsageSummary: get('/usage/summary', ['period', 'totals']),
+  readUsageAnomalies: get('/usage/anomalies', ['period']),
+  readUsageContext: get('/customers/{customerId}/usage-context', ['contractVersion']),
+  readForecast: get('/customers/{customerId}/forecast', ['customerId', 'status']),
+  listLedger: get('/customers/{customerId}/ledger', ['items', 'nextCursor']),
+  readModelRadar: get('/v1/model-radar', ['period', 'items', 'nextCursor']),
+  listCalls: get('/calls', ['items', 'nextCursor', 'searchedFrom']),
+  readEvents: get('/events', ['items', 'nextCursor']),
+  putOwnWebhook: put('/webhooks/{webhookId}', ['webhookId', 'url', 'enabled']),
+  listOwnWebhooks: get('/webhooks', ['items', 'nextCursor']),
+  readOwnWebhook: get('/webhooks/{webhookId}', ['webhookId', 'url', 'enabled']),
+  deleteOwnWebhook: remove('/webhooks/{webhookId}', ['webhookId']),
+  testOwnWebhook: post('/webhooks/{webhookId}/test', ['eventId', 'delivered']),
+  replayOwnWebhook: post('/webhooks/{webhookId}/replay', ['webhookId']),
+  rotateOwnWebhook: post('/webhooks/{webhookId}/rotate', ['webhookId', 'secret']),
+  listOwnDeliveries: get('/webhooks/{webhookId}/deliveries', ['items', 'nextCursor']),
+  sendOwnDelivery: post('/webhooks/{webhookId}/deliveries/{eventId}/send', ['webhookId', 'eventId']),
+  listCustomers: get('/customers', ['items', 'nextCursor']),
+  listUsagePlans: get('/usage-plans', ['items', 'nextCursor']),
+  readSamplingSettings: get('/sampling/settings', ['version', 'rate', 'settingsExpiresAt']),
+  decideSampling: post('/sampling/decide', ['sample', 'samplingKey'], { write: false, takes: ['feature'] }),
+  storeSample: post('/samples', ['sampleId', 'expiresAt'], { takes: ['feature', 'tags'] }),
+  compressPrompt: post('/compress_prompt', ['callId', 'updated']),
+  authorizeCompression: post('/v1/compression/authorize', ['authorized'], { write: false }),
+  readCompressionProfile: get('/v1/compression/profile', ['techniques', 'aggressiveness']),
+  saveCompressionProfile: put('/v1/compression/profile', ['techniques', 'aggressiveness']),
+  readCompressionSummary: get('/v1/compression/summary', ['period', 'savedTokens']),
+  startCompressionJob: post('/v1/compression/jobs', ['jobId', 'status']),
+  readCompressionJob: get('/v1/compression/jobs/{jobId}', ['jobId', 'status', 'progress']),
+  createClientSession: post('/v1/client/sessions', ['token', 'expiresAt']),
+  createGatewaySession: post('/v1/gateway/sessions', ['token', 'expiresAt']),
+  createEmbedSession: post('/v1/embed-sessions', ['token', 'expiresAt', 'embedUrl']),
+} satisfies { [Id in keyof Inputs]?: Row<Id> };
 
 export type MethodName = keyof typeof METHODS;
 

@@ -25,7 +25,7 @@ import { readForm, readFormWith } from './form-body.ts';
 import { SWITCHED_MAX } from './navigation.tsx';
 import { CATALOG_FORM } from './pages/catalog-publication.tsx';
 import { mountPages } from './pages.ts';
-import { SESSION_PATH } from './script.ts';
+import { SESSION_PATH } from './paths.ts';
 import { RoleRequired } from './send.ts';
 import { isConsoleConfigured, readSession } from './session.ts';
 import { Problem, page, plainPage } from './shell.tsx';

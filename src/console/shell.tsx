@@ -1,9 +1,11 @@
 /**
  * The layout of the console's pages: document, heading, and confirmations; the side is in `navigation.tsx`.
  */
+
 import { html } from 'hono/html';
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import scripts from '#scripts';
 import type { Catalog } from '../catalog/model.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { KnownOrganizations } from '../operator/known.ts';
@@ -14,7 +16,6 @@ import { type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
 import { Brand, Palette, Side } from './navigation.tsx';
-import { CONSOLE_SCRIPT_PATH } from './script.ts';
 import { lackedRole } from './send.ts';
 
 interface Crumb {
@@ -58,7 +59,7 @@ export function page(
   ];
   return c.html(
     html`<!doctype html>${(
-      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds} script={CONSOLE_SCRIPT_PATH}>
+      <Document title={`${props.title} · Callmeter`} refreshSeconds={props.refreshSeconds} script={scripts.console}>
         <a class="skip" href="#main">
           Skip to the content
         </a>

@@ -2,6 +2,7 @@
  * Usage: totals, charts by day, and rankings of what causes the cost.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import type { Figures, UsageSummaryData } from '../contract/usage-summary.ts';
 import { formatUsd, NANO_PER_USD, type NanoUsd, usd } from '../domain/money.ts';
 import type { DayUsage } from '../operator/service-usage.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
@@ -11,6 +12,7 @@ import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usdParts }
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
 import { Ranking } from '../ui/small-charts.tsx';
 import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
+import { ModelName } from './model-name.tsx';
 
 export interface GroupUsage {
   name: Child;
@@ -70,17 +72,15 @@ export const UsageTotals: FC<
   );
 };
 
-/** What the charts show: one value for each hour or day. */
-export interface ChartedUsage extends Pick<UsageCourse, 'step' | 'startsMs' | 'isLastOpen' | 'all'> {
-  /** Parts that make up the whole, by name. */
-  parts?: readonly { name: string; course: Course }[];
-  before?: Course;
+interface ChartsProps {
+  course: UsageCourse;
   /** Where the mark of an hour or a day leads. */
-  linkOf?: (period: { fromMs: number; toMs: number }) => string;
+  linkOf?: ((period: { fromMs: number; toMs: number }) => string) | undefined;
 }
 
-export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
-  const { step, startsMs, isLastOpen, all, parts = [], before, linkOf } = usage;
+export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
+  const { step, startsMs, isLastOpen, all, before } = usage;
+  const parts = partsOf(usage);
   const isHourly = step === 'hour';
   const labelOf = (atMs: number) => (isHourly ? `${dayMonth(atMs)}, ${hourOfDay(atMs)}` : dayMonth(atMs));
   const chart = {
@@ -109,8 +109,8 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
           {...chart}
           title={`Cost per ${per}`}
           series={seriesOf('Cost', costOf, unpricedOf)}
-          previous={before && costOf(before)}
-          previousLacking={before?.unpricedCalls}
+          previous={costOf(before)}
+          previousLacking={before.unpricedCalls}
           format={(value, unpricedCalls) => costText({ costNanoUsd: nanoNumber(value), unpricedCalls })}
           tick={axisUsd}
           lackingName="Calls without a price"
@@ -121,7 +121,7 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
           {...chart}
           title={`Calls per ${per}`}
           series={seriesOf('Calls', ({ calls }) => calls)}
-          previous={before?.calls}
+          previous={before.calls}
           format={count}
           tick={compact}
         />
@@ -143,7 +143,7 @@ export const UsageCharts: FC<{ usage: ChartedUsage }> = ({ usage }) => {
 };
 
 /** The models that are named, and the others where they used anything. */
-export function partsOf({ models, others }: UsageCourse): NonNullable<ChartedUsage['parts']> {
+function partsOf({ models, others }: UsageCourse): { name: string; course: Course }[] {
   const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
   const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
   return [...named, ...rest];
@@ -201,6 +201,57 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
     </Card>
   );
 };
+
+interface Summarized<Group extends Figures> {
+  title: string;
+  groups: readonly Group[];
+  nameOf: (group: Group) => Child;
+  totals: Figures;
+}
+
+/** A ranking of groups of a usage summary. */
+export function SummaryRanking<Group extends Figures>({ title, groups, nameOf, totals }: Summarized<Group>) {
+  const ranked = groups.map((group) => ({
+    name: nameOf(group),
+    calls: group.calls,
+    unpricedCalls: group.unpricedCalls,
+    costNanoUsd: BigInt(group.costUsdNano),
+  }));
+  return <UsageRanking title={title} groups={ranked} total={BigInt(totals.costUsdNano)} />;
+}
+
+type HrefOf = (name: string) => string;
+
+/** Rankings by model and by feature, each with a link that narrows to it. */
+export const ModelAndFeatureRankings: FC<{ summary: UsageSummaryData; model: HrefOf; feature: HrefOf }> = ({
+  summary: { byModel, byFeature, totals },
+  ...hrefOf
+}) => (
+  <>
+    <SummaryRanking
+      title="By model"
+      groups={byModel}
+      totals={totals}
+      nameOf={({ model }) =>
+        model === null ? (
+          'not reported'
+        ) : (
+          <a href={hrefOf.model(model)}>
+            <ModelName name={model} />
+          </a>
+        )
+      }
+    />
+    <SummaryRanking
+      title="By feature"
+      groups={byFeature}
+      totals={totals}
+      nameOf={({ feature }) =>
+        feature === null ? <span class="quiet">none</span> : <a href={hrefOf.feature(feature)}>{feature}</a>
+      }
+    />
+  </>
+);
 
 /** In thousandths, as they are shown. */
 function shareOf({ part, total }: { part: NanoUsd; total: NanoUsd }): number {

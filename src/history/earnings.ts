@@ -9,14 +9,7 @@ import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { type AskedCustomers, idsOf } from './asked-customers.ts';
 import { meterEvents } from './schema/index.ts';
-import {
-  asText,
-  COST_AND_CHARGE,
-  type CostAndCharge,
-  type CostAndChargeRow,
-  costAndChargeOf,
-  totalsBefore,
-} from './usage-figures.ts';
+import { addFigures, COST_AND_CHARGE, type CostAndCharge, moreThanEarlier, totalsBefore } from './usage-figures.ts';
 
 /** A part of a period, of whole hours. */
 export interface Part {
@@ -24,7 +17,7 @@ export interface Part {
   endMs: number;
 }
 
-type Row = CostAndChargeRow & { customerId: CustomerId; part: number };
+type Row = Record<string, unknown> & { customerId: CustomerId; part: number };
 
 /**
  * The figures of customers in each of the parts, by customer and position of the part. Parts without usage and charges
@@ -44,36 +37,23 @@ export async function sumCustomerEarnings(
   const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   const before = (name: string, end: string) =>
     totalsBefore(name, { among, customer: sql.raw('asked.customer_id'), atMs: sql.raw(end) });
-  const differences = asText(
-    Object.fromEntries(
-      Object.entries(COST_AND_CHARGE).map(([figure, name]) => [figure, `later.${name} - COALESCE(earlier.${name}, 0)`]),
-    ),
-  );
-  const usage = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, ${differences}
+  const usage = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, ${COST_AND_CHARGE.selectText(moreThanEarlier)}
     FROM asked CROSS JOIN ${before('later', 'end_ms')} LEFT JOIN ${before('earlier', 'start_ms')}`;
-  const meters = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, '0' AS calls, '0' AS unpricedCalls, '0' AS costUsd,
-      '0' AS costRest, CAST(SUM(charged_usd) AS TEXT) AS chargeUsd, CAST(SUM(charged_rest_nano_usd) AS TEXT) AS chargeRest
+  const meters = sql`WITH ${asked} SELECT asked.customer_id AS customerId, part, 0 AS calls, 0 AS unpriced_calls, 0 AS cost_usd,
+      0 AS cost_rest_nano_usd, CAST(SUM(charged_usd) AS TEXT) AS charge_usd, CAST(SUM(charged_rest_nano_usd) AS TEXT) AS charge_rest_nano_usd
     FROM asked CROSS JOIN ${meterEvents} events INDEXED BY meter_events_charged_of_customer
       ON events.organization_id = ${organizationId} AND events.customer_id = asked.customer_id
         AND at_ms >= start_ms AND at_ms < end_ms AND charge_nano_usd IS NOT NULL
     GROUP BY 1, 2`;
   const results = await db.$client.batch<Row>([prepare(db, usage), prepare(db, meters)]);
   const found = new Map<string, Map<number, CostAndCharge>>();
-  for (const { customerId, part, ...row } of results.flatMap((result) => result.results)) {
-    const ofCustomer = found.get(customerId) ?? new Map<number, CostAndCharge>();
-    const place = Number(part);
-    ofCustomer.set(place, sumOf(ofCustomer.get(place), costAndChargeOf(row)));
-    found.set(customerId, ofCustomer);
+  for (const row of results.flatMap((result) => result.results)) {
+    const ofCustomer = found.get(row.customerId) ?? new Map<number, CostAndCharge>();
+    const place = Number(row.part);
+    const figures = COST_AND_CHARGE.read(row);
+    const before = ofCustomer.get(place);
+    ofCustomer.set(place, before ? addFigures(before, figures) : figures);
+    found.set(row.customerId, ofCustomer);
   }
   return found;
-}
-
-function sumOf(before: CostAndCharge | undefined, more: CostAndCharge): CostAndCharge {
-  if (!before) return more;
-  return {
-    calls: before.calls + more.calls,
-    unpricedCalls: before.unpricedCalls + more.unpricedCalls,
-    costNanoUsd: before.costNanoUsd + more.costNanoUsd,
-    chargedNanoUsd: before.chargedNanoUsd + more.chargedNanoUsd,
-  };
 }

@@ -21,15 +21,7 @@ import {
   organizationSizes,
 } from './schema/index.ts';
 import { wholeDays } from './usage.ts';
-import {
-  asText,
-  COST_AND_CHARGE,
-  type CostAndCharge,
-  type CostAndChargeRow,
-  costAndChargeOf,
-  sumsOf,
-  totalsBefore,
-} from './usage-figures.ts';
+import { COST_AND_CHARGE, type CostAndCharge, moreThanEarlier, summed, totalsBefore } from './usage-figures.ts';
 
 export interface Period {
   fromMs: number;
@@ -65,12 +57,10 @@ export interface OrganizationEarnings {
   subscribers: ReadonlyMap<string, number>;
 }
 
-const SUMS = asText({
-  ...sumsOf(COST_AND_CHARGE),
-  completedCalls: "SUM(CASE outcome WHEN 'COMPLETED' THEN calls ELSE 0 END)",
-});
+const COST_SUMS = COST_AND_CHARGE.selectText(summed);
+const SUMS = sql`${COST_SUMS}, CAST(SUM(CASE outcome WHEN 'COMPLETED' THEN calls ELSE 0 END) AS TEXT) AS completedCalls`;
 
-type GroupRow = CostAndChargeRow & Record<'completedCalls' | 'key' | 'dimension', string>;
+type GroupRow = Record<string, unknown> & Record<'completedCalls' | 'key' | 'dimension', string>;
 
 /** D1 binds numbers as floating-point ones; sums of milliseconds would lose their last digits in them. */
 const whole = (value: number) => sql.raw(String(Math.trunc(value)));
@@ -119,10 +109,10 @@ export async function readOrganizationEarnings(
 }
 
 function groupOf(row: GroupRow): EarningsGroup {
-  return { key: row.key, completedCalls: Number(row.completedCalls), ...costAndChargeOf(row) };
+  return { key: row.key, completedCalls: Number(row.completedCalls), ...COST_AND_CHARGE.read(row) };
 }
 
-const FIGURE_NAMES = sql.raw(Object.values(COST_AND_CHARGE).join(', '));
+const FIGURE_NAMES = sql.raw(COST_AND_CHARGE.columns.join(', '));
 
 /** One row: the sum of all outcomes. */
 function totalOf(organizationId: OrganizationId, period: Period): SQL {
@@ -225,11 +215,7 @@ function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): S
     totalsBefore(name, { among, customer: sql.raw('uses.customer_id'), atMs });
   const change = (version: string, sign: 1 | -1) =>
     sql`SELECT changed.customer_id, ${sql.raw(version)}, MIN(at_ms, ${whole(toMs)}), ${whole(sign)} FROM ${planChanges(organizationId, fromMs)} changed`;
-  const differences = sql.raw(
-    Object.values(COST_AND_CHARGE)
-      .map((name) => `sign * (later.${name} - COALESCE(earlier.${name}, 0)) AS ${name}`)
-      .join(', '),
-  );
+  const differences = COST_AND_CHARGE.select((name) => `sign * (${moreThanEarlier(name)})`);
   return sql`WITH uses (customer_id, version, end_ms, sign) AS MATERIALIZED (
       SELECT customer_id, usage_plan_version_id, ${whole(toMs)}, 1 FROM ${customers} WHERE organization_id = ${organizationId}
         AND (SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}) <= ${CUSTOMERS_READ_MAX}
@@ -240,5 +226,5 @@ function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): S
       LEFT JOIN ${before('earlier', whole(fromMs))}
       UNION ALL
       SELECT usage_plan_version_id, 0, 0, 0, 0, charged_usd, charged_rest_nano_usd FROM ${chargedEvents(organizationId, { fromMs, toMs })})
-    SELECT 'version' AS dimension, version AS key, '0' AS completedCalls, ${asText(sumsOf(COST_AND_CHARGE))} FROM used GROUP BY version`;
+    SELECT 'version' AS dimension, version AS key, '0' AS completedCalls, ${COST_SUMS} FROM used GROUP BY version`;
 }

@@ -8,43 +8,28 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { database, prepare } from '../config/database.ts';
 import type { OrganizationId } from '../domain/ids.ts';
-import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import { featureDays, featureHours, organizationDays, organizationHours, usageHours } from './schema/index.ts';
 import type { UsageFilter } from './usage.ts';
-import { asText, sumsOf } from './usage-figures.ts';
+import { FigureSet, summed } from './usage-figures.ts';
 
 export type Step = 'hour' | 'day';
 
 export const STEP_MS: Record<Step, number> = { hour: HOUR_MS, day: DAY_MS };
 
-export interface CourseUsage {
+const FIGURES = new FigureSet(['calls', 'unpricedCalls', 'inputTokens', 'outputTokens', 'costNanoUsd']);
+const SUMS = FIGURES.selectText(summed);
+
+/** Where usage belongs. */
+interface Place {
   /** Steps since the start of the period. */
   place: number;
   /** `null` means all models. */
   model: string | null;
-  calls: number;
-  unpricedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
-  costNanoUsd: NanoUsd;
 }
 
-type Row = Record<keyof typeof COLUMNS, string> & {
-  place: number;
-  model: string | null;
-};
-
-const COLUMNS = {
-  calls: 'calls',
-  unpricedCalls: 'unpriced_calls',
-  inputTokens: 'input_tokens',
-  outputTokens: 'output_tokens',
-  costUsd: 'cost_usd',
-  costRest: 'cost_rest_nano_usd',
-} as const;
-const FIGURES = asText(sumsOf(COLUMNS));
+export type CourseUsage = Place & ReturnType<typeof FIGURES.read>;
 
 /** Steps without usage have no row. The period begins and ends at the start of a step. */
 export async function findUsageCourse(
@@ -59,11 +44,13 @@ export async function findUsageCourse(
   // Literals, because D1 binds numbers as floating-point ones, and the position is a quotient of integers.
   const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
   const queries = [
-    sql`SELECT ${place} AS place, NULL AS model, ${FIGURES} FROM (${all}) GROUP BY 1`,
-    ...(models.length > 0 ? [sql`SELECT ${place} AS place, model, ${FIGURES} FROM (${ofModels}) GROUP BY 1, 2`] : []),
+    sql`SELECT ${place} AS place, NULL AS model, ${SUMS} FROM (${all}) GROUP BY 1`,
+    ...(models.length > 0 ? [sql`SELECT ${place} AS place, model, ${SUMS} FROM (${ofModels}) GROUP BY 1, 2`] : []),
   ];
-  const results = await db.$client.batch<Row>(queries.map((query) => prepare(db, query)));
-  return results.flatMap(({ results: rows }) => rows.map(usageOf));
+  const results = await db.$client.batch<Place & Record<string, unknown>>(queries.map((query) => prepare(db, query)));
+  return results.flatMap(({ results: rows }) =>
+    rows.map((row) => ({ place: row.place, model: row.model, ...FIGURES.read(row) })),
+  );
 }
 
 /** The rows of the period: all of them, and the rows of the models. */
@@ -73,7 +60,7 @@ function partsOf(
   step: Step,
   models: readonly string[],
 ): { all: SQL; ofModels: SQL } {
-  const figures = sql.raw(Object.values(COLUMNS).join(', '));
+  const figures = sql.raw(FIGURES.columns.join(', '));
   const named = sql.raw(step === 'day' ? 'day_ms' : 'hour_ms');
   if (customerId !== undefined) {
     const ofFeature = feature === undefined ? sql`` : sql`AND feature = ${feature}`;
@@ -94,18 +81,5 @@ function partsOf(
     all: sql`SELECT ${named} AS at_ms, ${figures} FROM ${table} WHERE ${among} AND dimension = 'outcome'`,
     ofModels: sql`SELECT ${named} AS at_ms, key AS model, ${figures} FROM ${table}
       WHERE ${among} AND dimension = 'model' AND key IN ${models}`,
-  };
-}
-
-function usageOf({ costUsd, costRest, ...row }: Row): CourseUsage {
-  const { place, model, calls, unpricedCalls, inputTokens, outputTokens } = row;
-  return {
-    place,
-    model,
-    calls: Number(calls),
-    unpricedCalls: Number(unpricedCalls),
-    inputTokens: Number(inputTokens),
-    outputTokens: Number(outputTokens),
-    costNanoUsd: nanoOfParts(costUsd, costRest),
   };
 }

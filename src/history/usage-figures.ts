@@ -4,48 +4,77 @@
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
-import { customerRunningTotals, type featureRunningTotals } from './schema/index.ts';
+import { customerRunningTotals, type featureRunningTotals, usageHours } from './schema/index.ts';
 
-export interface CostAndCharge {
-  calls: number;
-  unpricedCalls: number;
-  costNanoUsd: NanoUsd;
-  chargedNanoUsd: NanoUsd;
-}
-
-/** The columns of `CostAndCharge`. */
-export const COST_AND_CHARGE = {
-  calls: 'calls',
-  unpricedCalls: 'unpriced_calls',
-  costUsd: 'cost_usd',
-  costRest: 'cost_rest_nano_usd',
-  chargeUsd: 'charge_usd',
-  chargeRest: 'charge_rest_nano_usd',
+/** The columns of each figure. An amount of money has two: dollars, and the rest in nano-USD. */
+const COLUMNS = {
+  calls: [usageHours.calls],
+  unpricedCalls: [usageHours.unpricedCalls],
+  inputTokens: [usageHours.inputTokens],
+  cachedInputTokens: [usageHours.cachedInputTokens],
+  outputTokens: [usageHours.outputTokens],
+  reasoningTokens: [usageHours.reasoningTokens],
+  searches: [usageHours.searches],
+  /** Of the calls, those with provisional usage, and their part of the cost. */
+  provisionalCalls: [usageHours.provisionalCalls],
+  provisionalCostNanoUsd: [usageHours.provisionalCostUsd, usageHours.provisionalCostRestNanoUsd],
+  costNanoUsd: [usageHours.costUsd, usageHours.costRestNanoUsd],
+  /** What the customers' balances pay for the calls. */
+  chargedNanoUsd: [usageHours.chargeUsd, usageHours.chargeRestNanoUsd],
 } as const;
 
-export type CostAndChargeRow = Record<keyof typeof COST_AND_CHARGE, string>;
+type Figure = keyof typeof COLUMNS;
 
-export function costAndChargeOf(row: CostAndChargeRow): CostAndCharge {
-  return {
-    calls: Number(row.calls),
-    unpricedCalls: Number(row.unpricedCalls),
-    costNanoUsd: nanoOfParts(row.costUsd, row.costRest),
-    chargedNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRest),
-  };
+export type Figures<Name extends Figure> = {
+  [Own in Name]: (typeof COLUMNS)[Own] extends readonly [unknown, unknown] ? NanoUsd : number;
+};
+
+/** A row has each column under its own name. */
+type FigureRow = Readonly<Record<string, unknown>>;
+
+/** Some of the figures, as a query selects them and as its rows are read. */
+export class FigureSet<Name extends Figure> {
+  readonly #names: readonly Name[];
+  readonly columns: readonly string[];
+
+  constructor(names: readonly Name[]) {
+    this.#names = names;
+    this.columns = names.flatMap((name) => COLUMNS[name].map((column) => column.name));
+  }
+
+  /** An expression for each column, under the column's name. */
+  select(expression: (column: string) => string): SQL {
+    return sql.raw(this.columns.map((column) => `${expression(column)} AS ${column}`).join(', '));
+  }
+
+  /** The same as text, as `read` takes it. */
+  selectText(expression: (column: string) => string): SQL {
+    return this.select((column) => `CAST(${expression(column)} AS TEXT)`);
+  }
+
+  read(row: FigureRow): Figures<Name> {
+    const figures = this.#names.map((name) => {
+      const [value = '', rest] = COLUMNS[name].map((column) => String(row[column.name]));
+      return [name, rest === undefined ? Number(value) : nanoOfParts(value, rest)];
+    });
+    return Object.fromEntries(figures) as Figures<Name>;
+  }
 }
 
-/** Expressions as text, under their names, for a SELECT. */
-export function asText(figures: Readonly<Record<string, string>>): SQL {
-  return sql.raw(
-    Object.entries(figures)
-      .map(([name, value]) => `CAST(${value} AS TEXT) AS ${name}`)
-      .join(', '),
-  );
-}
+/** As all rows of a group have it together. */
+export const summed = (column: string): string => `SUM(${column})`;
 
-/** The sum of each column. */
-export function sumsOf(columns: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, `SUM(${column})`]));
+export const COST_AND_CHARGE = new FigureSet(['calls', 'unpricedCalls', 'costNanoUsd', 'chargedNanoUsd']);
+
+export type CostAndCharge = Figures<'calls' | 'unpricedCalls' | 'costNanoUsd' | 'chargedNanoUsd'>;
+
+/** The sum of each figure of `one`; what else `other` has is left out. */
+export function addFigures<Sums extends Partial<Figures<Figure>>>(one: Sums, other: Sums): Sums {
+  const sums = Object.entries(one).map(([name, value]) => {
+    const more = other[name as keyof Sums];
+    return [name, typeof value === 'bigint' ? value + (more as bigint) : Number(value) + Number(more)];
+  });
+  return Object.fromEntries(sums) as Sums;
 }
 
 interface TotalsBefore {
@@ -66,3 +95,6 @@ export function totalsBefore(
   return sql`${table} ${found} ON ${own(found)} AND ${found}.hour_ms = (
     SELECT MAX(hour_ms) FROM ${table} other WHERE ${own(other)} AND other.hour_ms < ${atMs})`;
 }
+
+/** What `later` has more than `earlier`, which may be missing. */
+export const moreThanEarlier = (column: string): string => `later.${column} - COALESCE(earlier.${column}, 0)`;

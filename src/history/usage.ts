@@ -1,6 +1,5 @@
 /**
- * Usage in D1, summed by dimension. Sums are read as text, because D1 rounds numbers above 2^53: money stays exact, and
- * tokens are rounded here, once.
+ * Usage in D1, summed by dimension.
  *
  * Usage of an organization or of one of its features is read from roll-ups, which do not grow with the number of calls;
  * usage of one customer is read from that customer's hours.
@@ -9,7 +8,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { database, prepare } from '../config/database.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
-import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import {
@@ -23,7 +21,7 @@ import {
   organizationHours,
   usageHours,
 } from './schema/index.ts';
-import { asText, totalsBefore } from './usage-figures.ts';
+import { FigureSet, moreThanEarlier, summed, totalsBefore } from './usage-figures.ts';
 
 export interface UsageFilter {
   fromMs: number;
@@ -35,21 +33,21 @@ export interface UsageFilter {
 /** Days of a time zone, without gaps between them; if the clock changes, they are shorter or longer than 24 hours. */
 type Days = readonly { startMs: number; endMs: number }[];
 
-export interface UsageSums {
-  calls: number;
-  unpricedCalls: number;
-  inputTokens: number;
-  cachedInputTokens: number;
-  outputTokens: number;
-  reasoningTokens: number;
-  searches: number;
-  /** The calls with provisional usage, and their part of the cost. */
-  provisionalCalls: number;
-  provisionalCostNanoUsd: NanoUsd;
-  costNanoUsd: NanoUsd;
-  /** The amount that the customers' balances pay for the calls. */
-  chargeNanoUsd: NanoUsd;
-}
+const FIGURES = new FigureSet([
+  'calls',
+  'unpricedCalls',
+  'inputTokens',
+  'cachedInputTokens',
+  'outputTokens',
+  'reasoningTokens',
+  'searches',
+  'provisionalCalls',
+  'provisionalCostNanoUsd',
+  'costNanoUsd',
+  'chargedNanoUsd',
+]);
+
+export type UsageSums = ReturnType<typeof FIGURES.read>;
 
 /** Dimensions whose groups are listed, with the column of `usage_hours` that has their key. */
 const LISTED = {
@@ -66,29 +64,9 @@ export type Dimension = Listed | 'day';
 
 export type UsageGroup = UsageSums & { key: string };
 
-const SUMMED = {
-  calls: usageHours.calls,
-  unpricedCalls: usageHours.unpricedCalls,
-  inputTokens: usageHours.inputTokens,
-  cachedInputTokens: usageHours.cachedInputTokens,
-  outputTokens: usageHours.outputTokens,
-  reasoningTokens: usageHours.reasoningTokens,
-  searches: usageHours.searches,
-  provisionalCalls: usageHours.provisionalCalls,
-  provisionalCostUsd: usageHours.provisionalCostUsd,
-  provisionalCostRestNanoUsd: usageHours.provisionalCostRestNanoUsd,
-  costUsd: usageHours.costUsd,
-  costRestNanoUsd: usageHours.costRestNanoUsd,
-  chargeUsd: usageHours.chargeUsd,
-  chargeRestNanoUsd: usageHours.chargeRestNanoUsd,
-} as const;
-
-const COLUMNS = Object.values(SUMMED).map(({ name }) => name);
-const FIGURE_COLUMNS = sql.raw(COLUMNS.join(', '));
+const COLUMNS = sql.raw(FIGURES.columns.join(', '));
 /** Sums under the names of their columns, so that they can be summed again. */
-const SUMS = sql.raw(COLUMNS.map((name) => `SUM(${name}) AS ${name}`).join(', '));
-/** The columns as text, under the names in an answer. */
-const FIGURES = asText(Object.fromEntries(Object.entries(SUMMED).map(([figure, { name }]) => [figure, name])));
+const SUMS = FIGURES.select(summed);
 /**
  * A sum of cost as one number, for comparisons: exact up to 9.2 billion dollars. Beyond, it is a floating-point number:
  * sums that differ by a few millionths of a dollar may be equal.
@@ -108,7 +86,7 @@ const LEADERS_PER_GROUP = 2;
  */
 const LOOKED_AT_MAX = 2_000;
 
-type GroupRow = Record<keyof typeof SUMMED | 'key', string> & { dimension: Dimension };
+type GroupRow = Record<string, string> & { key: string; dimension: Dimension };
 
 /**
  * The groups of each dimension, highest cost first, at most `groupsMax`. All days are listed, in order; the key of a
@@ -132,28 +110,12 @@ export async function sumUsage<D extends Dimension>(
     D,
     UsageGroup[]
   >;
-  for (const row of results.flatMap((result) => result.results)) groups[row.dimension as D].push(groupOf(row));
+  for (const row of results.flatMap((result) => result.results))
+    groups[row.dimension as D].push({ key: row.key, ...FIGURES.read(row) });
   return groups;
 }
 
-function groupOf(row: GroupRow): UsageGroup {
-  return {
-    key: row.key,
-    calls: Number(row.calls),
-    unpricedCalls: Number(row.unpricedCalls),
-    inputTokens: Number(row.inputTokens),
-    cachedInputTokens: Number(row.cachedInputTokens),
-    outputTokens: Number(row.outputTokens),
-    reasoningTokens: Number(row.reasoningTokens),
-    searches: Number(row.searches),
-    provisionalCalls: Number(row.provisionalCalls),
-    provisionalCostNanoUsd: nanoOfParts(row.provisionalCostUsd, row.provisionalCostRestNanoUsd),
-    costNanoUsd: nanoOfParts(row.costUsd, row.costRestNanoUsd),
-    chargeNanoUsd: nanoOfParts(row.chargeUsd, row.chargeRestNanoUsd),
-  };
-}
-
-/** The organization or customer whose usage is summed, and the period. */
+/** Whose usage is summed, and of which period. */
 interface Scope extends UsageFilter {
   organizationId: OrganizationId;
   /** A customer's cost by week, and totals by the end of each hour: for all usage, or for the feature. */
@@ -189,7 +151,7 @@ function organizationQueries(scope: Scope, dimensions: readonly Dimension[], gro
     const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
       const [table, at] =
         unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
-      return sql`SELECT dimension, key, ${FIGURE_COLUMNS} FROM ${table} WHERE ${among} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
+      return sql`SELECT dimension, key, ${COLUMNS} FROM ${table} WHERE ${among} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
     });
     const grouped = sql`WITH grouped AS MATERIALIZED (
       SELECT dimension, key, ${SUMS} FROM (${sql.join(parts, sql` UNION ALL `)}) GROUP BY dimension, key)`;
@@ -218,7 +180,7 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
   if (lists.length > 0) {
     const parts = wholeDays(scope).map(({ unit, startMs, endMs }) => {
       const [table, at] = unit === 'day' ? [featureDays, sql.raw('day_ms')] : [featureHours, sql.raw('hour_ms')];
-      return sql`SELECT feature, provider, model, outcome, ${FIGURE_COLUMNS} FROM ${table}
+      return sql`SELECT feature, provider, model, outcome, ${COLUMNS} FROM ${table}
         WHERE ${among(sql`${table}`)} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
     });
     queries.push(listsOf(lists, sql`(${sql.join(parts, sql` UNION ALL `)})`, groupsMax));
@@ -247,15 +209,12 @@ export function wholeDays({
  */
 function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
   const { runningTotals, among, fromMs, toMs } = scope;
-  const differences = sql.raw(
-    COLUMNS.map((name) => `later.${name} - COALESCE(earlier.${name}, 0) AS ${name}`).join(', '),
-  );
   const before = (name: string, atMs: number) =>
     totalsBefore(name, { table: runningTotals, among, customer: sql.raw('top.customer_id'), atMs: sql`${atMs}` });
   return sql`WITH ${costOfCustomers(scope, groupsMax)},
     top AS MATERIALIZED (
       SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
-    combined AS (SELECT top.customer_id, ${differences} FROM top CROSS JOIN ${before('later', toMs)}
+    combined AS (SELECT top.customer_id, ${FIGURES.select(moreThanEarlier)} FROM top CROSS JOIN ${before('later', toMs)}
       LEFT JOIN ${before('earlier', fromMs)})
     ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
 }
@@ -309,10 +268,8 @@ function daysOfCustomer({ runningTotals, among, customerId, fromMs, toMs }: Scop
   const borders = [...days.slice(0, 1).map(({ startMs }) => startMs), ...days.map(({ endMs }) => endMs)].map((atMs) =>
     Math.min(Math.max(atMs, fromMs), toMs),
   );
-  const later = sql.raw(COLUMNS.map((name) => `COALESCE(later.${name}, 0) AS ${name}`).join(', '));
-  const differences = sql.raw(
-    COLUMNS.map((name) => `${name} - LAG(${name}) OVER (ORDER BY border) AS ${name}`).join(', '),
-  );
+  const later = FIGURES.select((name) => `COALESCE(later.${name}, 0)`);
+  const differences = FIGURES.select((name) => `${name} - LAG(${name}) OVER (ORDER BY border)`);
   const from = sql`(SELECT border - 1 AS day, ${differences} FROM (
     SELECT borders.key AS border, ${later} FROM json_each(${JSON.stringify(borders)}) borders
     LEFT JOIN ${totalsBefore('later', { table: runningTotals, among, customer: sql`${customerId}`, atMs: sql.raw('borders.value') })}))`;
@@ -331,7 +288,7 @@ function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
 
 /** The groups of one dimension in order. A group without calls, left behind by a call that changed, is not listed. */
 function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
-  return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES} FROM (
+  return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES.selectText((name) => name)} FROM (
     SELECT ${place} AS place, ${SUMS} FROM ${from} GROUP BY 1 HAVING SUM(calls) > 0 ORDER BY ${order} LIMIT ${groupsMax})`;
 }
 

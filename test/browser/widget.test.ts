@@ -246,7 +246,7 @@ test.each([
 test.each([
   ['throws', "() => { throw new Error('signed out') }", 'signed out'],
   ['rejects', "() => Promise.reject('no session')", 'no session'],
-  ['is none', 'undefined', 'usageSession: window[callback] is not a function'],
+  ['is none', 'undefined', 'usageSession: not a function'],
 ])('says it in its place where the callback %s', async (_, callback, reason) => {
   const { page, complaints, close } = await openHost(`/failing-callback?${new URLSearchParams({ callback })}`);
   await page.getByText('Your usage cannot be shown at the moment.').waitFor();

@@ -184,7 +184,6 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
       'domain',
       'platform',
       'src/client/package/manifest.json',
-      'src/console/script.ts',
       'src/ui/font.ts',
     ],
   },
@@ -382,7 +381,7 @@ describe('config and history', () => {
 
 describe('what modules remember', () => {
   /** The client is a library of its own, commands end with their process, and a page's script has the page. */
-  const WITHOUT_ISOLATE = /^src\/(?:client\/|cli\/|site\/docs\/browser\/|site\/embed\/scripts\.ts)/;
+  const WITHOUT_ISOLATE = /^src\/(?:client\/|cli\/|(?:.+\/)?browser\/)/;
   /** State of a module that is no memory: a `let`, or a cache that `remember` did not make. */
   const STATE = /^(?:export )?(?:let |const \w+(?::[^=]+)? = new (?:BoundedMap|ConfigCache)\b)/m;
   /** Rendered once and always the same; `contract` knows nothing of the platform. */

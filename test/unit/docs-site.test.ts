@@ -23,7 +23,7 @@ const documents = new Map(DOCUMENTS.map(({ path, text }) => [basename(path, '.md
 let files: Map<string, string>;
 let pages: [path: string, html: string][];
 beforeAll(async () => {
-  files = await siteFiles({ documents, script: 'script' });
+  files = await siteFiles(documents);
   pages = [...files].filter(([path]) => path.endsWith('.html')).map(([path, html]) => [path.slice(0, -5), html]);
 });
 

@@ -2,10 +2,11 @@
  * What guards the console: sign-in, session, form tokens, headers. And that every page is there, for an organization
  * that has nothing and for one that has everything.
  */
+
 import { createExecutionContext } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import scripts from '#scripts';
 import { createApp } from '../../src/app.ts';
-import { CONSOLE_SCRIPT_PATH } from '../../src/console/script.ts';
 import { FONT_LICENCE_PATH, FONT_PATH } from '../../src/ui/font.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator, worker } from '../support/worker.ts';
@@ -419,9 +420,9 @@ describe('every page', () => {
     // One script, by its address; nothing that the policy forbids, and nothing that a name of ours could bring in.
     expect([path, html.match(/<script[^>]*>[^<]*<\/script>/g)]).toEqual([
       path,
-      [`<script src="${CONSOLE_SCRIPT_PATH}" defer=""></script>`],
+      [`<script src="${scripts.console}" defer=""></script>`],
     ]);
-    const rest = html.replace(`<script src="${CONSOLE_SCRIPT_PATH}" defer=""></script>`, '');
+    const rest = html.replace(`<script src="${scripts.console}" defer=""></script>`, '');
     expect([path, /<script|<style|<img>|<b>|<i>| style="| on[a-z]+="/i.exec(rest)?.[0] ?? null]).toEqual([path, null]);
     expect(html.match(/<h1>/g)).toHaveLength(1);
     const forms = html.match(/<form method="post"/g)?.length ?? 0;
@@ -522,7 +523,7 @@ describe('every page', () => {
   });
 
   test('uses one script under 10 KB, which may be cached forever', async () => {
-    const { headers, html: script } = await visitor.read(CONSOLE_SCRIPT_PATH);
+    const { headers, html: script } = await visitor.read(scripts.console);
     expect([headers.get('Content-Type'), headers.get('Cache-Control')]).toEqual([
       'text/javascript; charset=utf-8',
       'public, max-age=31536000, immutable',

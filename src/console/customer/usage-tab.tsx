@@ -5,7 +5,7 @@
 
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
-import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { UsageSummaryData } from '../../contract/usage-summary.ts';
 import { gapOf } from '../../domain/funding.ts';
 import type { CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
@@ -21,9 +21,8 @@ import { readerOf } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
 import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
-import { ModelName } from '../model-name.tsx';
 import { load } from '../send.ts';
-import { type GroupUsage, partsOf, UsageCharts, UsageRanking } from '../usage-view.tsx';
+import { ModelAndFeatureRankings, UsageCharts } from '../usage-view.tsx';
 import { inPlaceOf, isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
 import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
 import type { Tab } from './tab.ts';
@@ -267,52 +266,14 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
         </Empty>
       </Card>
     );
-  const total = BigInt(summary.totals.costUsdNano);
-  const ranked = (figures: Figures, name: GroupUsage['name']): GroupUsage => ({
-    name,
-    calls: figures.calls,
-    unpricedCalls: figures.unpricedCalls,
-    costNanoUsd: BigInt(figures.costUsdNano),
-  });
   return (
     <>
-      <UsageCharts
-        usage={{
-          ...course,
-          parts: partsOf(course),
-          linkOf: (of) => calls({}, of),
-        }}
-      />
+      <UsageCharts course={course} linkOf={(of) => calls({}, of)} />
       <div class="grid">
-        <UsageRanking
-          title="By model"
-          total={total}
-          groups={summary.byModel.map((group) =>
-            ranked(
-              group,
-              group.model === null ? (
-                'not reported'
-              ) : (
-                <a href={calls({ model: group.model }, period)}>
-                  <ModelName name={group.model} />
-                </a>
-              ),
-            ),
-          )}
-        />
-        <UsageRanking
-          title="By feature"
-          total={total}
-          groups={summary.byFeature.map((group) =>
-            ranked(
-              group,
-              group.feature === null ? (
-                <span class="quiet">none</span>
-              ) : (
-                <a href={calls({ feature: group.feature }, period)}>{group.feature}</a>
-              ),
-            ),
-          )}
+        <ModelAndFeatureRankings
+          summary={summary}
+          model={(model) => calls({ model }, period)}
+          feature={(feature) => calls({ feature }, period)}
         />
       </div>
     </>

@@ -34,7 +34,7 @@ import { ModelName } from '../model-name.tsx';
 import { load } from '../send.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import { type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 /** New organizations whose setup is looked at. */
 const SETUPS_MAX = 3;
@@ -144,15 +144,7 @@ const Overview: FC<OverviewProps> = ({
         days={days}
         unpricedHref={single ? organizationPath(single.organization.organizationId, 'unpriced') : '#attention'}
       />
-      {course && (
-        <UsageCharts
-          usage={{
-            ...course,
-            parts: partsOf(course),
-            ...(single && { linkOf: callsOn(single.organization.organizationId) }),
-          }}
-        />
-      )}
+      {course && <UsageCharts course={course} linkOf={single && callsOn(single.organization.organizationId)} />}
       <div class="grid thirds">
         <UsageRanking
           title="By model"

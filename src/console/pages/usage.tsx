@@ -6,7 +6,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Attention } from '../../contract/attention.ts';
 import type { OrganizationSetup } from '../../contract/operator.ts';
-import type { Figures, UsageSummaryData } from '../../contract/usage-summary.ts';
+import type { UsageSummaryData } from '../../contract/usage-summary.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { asCustomerId } from '../../domain/ids.ts';
 import { gatherAttention } from '../../operator/attention.ts';
@@ -24,11 +24,10 @@ import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } 
 import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
-import { ModelName } from '../model-name.tsx';
 import { detailsOf, load } from '../send.ts';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { type GroupUsage, partsOf, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
+import { ModelAndFeatureRankings, SummaryRanking, UsageCharts, UsageTotals } from '../usage-view.tsx';
 
 /** Models that the charts name, those with the highest cost. */
 const CHARTED_MODELS_MAX = 3;
@@ -173,11 +172,9 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
     costNanoUsd: BigInt(day.costUsdNano),
     provisionalCostNanoUsd: BigInt(day.provisionalCostUsdNano),
   }));
-  const total = BigInt(data.totals.costUsdNano);
   const { startedAt, endedAt } = data.period;
   const callsOfModel = (model: string) =>
     `${path}/calls?${new URLSearchParams({ ...kept(asked), model, from: startedAt, to: endedAt })}`;
-  const narrowed = (name: string, value: string) => `${path}?${new URLSearchParams({ ...asked, [name]: value })}`;
   return (
     <>
       {data.backlog.customers > 0 && (
@@ -202,57 +199,30 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           </Empty>
         </Card>
       )}
-      <UsageCharts usage={{ ...course, parts: partsOf(course), linkOf: callsOf(path, asked) }} />
+      <UsageCharts course={course} linkOf={callsOf(path, asked)} />
       <div class="grid thirds">
-        <UsageRanking
-          title="By model"
-          total={total}
-          groups={data.byModel.map((group) =>
-            ranked(
-              group,
-              group.model === null ? (
-                'not reported'
-              ) : (
-                <a href={callsOfModel(group.model)}>
-                  <ModelName name={group.model} />
-                </a>
-              ),
-            ),
-          )}
+        <ModelAndFeatureRankings
+          summary={data}
+          model={callsOfModel}
+          feature={(feature) => `${path}?${new URLSearchParams({ ...asked, feature })}`}
         />
-        <UsageRanking
-          title="By feature"
-          total={total}
-          groups={data.byFeature.map((group) =>
-            ranked(
-              group,
-              group.feature === null ? (
-                <span class="quiet">none</span>
-              ) : (
-                <a href={narrowed('feature', group.feature)}>{group.feature}</a>
-              ),
-            ),
-          )}
-        />
-        <UsageRanking
+        <SummaryRanking
           title="By customer"
-          total={total}
-          groups={data.byCustomer.map((group) =>
-            ranked(
-              group,
-              <a href={customerPath({ organizationId, customerId: group.customerId })}>{group.customerId}</a>,
-            ),
-          )}
+          groups={data.byCustomer}
+          totals={data.totals}
+          nameOf={({ customerId }) => <a href={customerPath({ organizationId, customerId })}>{customerId}</a>}
         />
-        <UsageRanking
+        <SummaryRanking
           title="By vendor"
-          total={total}
-          groups={data.byProvider.map((group) => ranked(group, group.provider ?? 'not reported'))}
+          groups={data.byProvider}
+          totals={data.totals}
+          nameOf={({ provider }) => provider ?? 'not reported'}
         />
-        <UsageRanking
+        <SummaryRanking
           title="By outcome"
-          total={total}
-          groups={data.byOutcome.map((group) => ranked(group, words(group.outcome)))}
+          groups={data.byOutcome}
+          totals={data.totals}
+          nameOf={({ outcome }) => words(outcome)}
         />
       </div>
     </>
@@ -265,8 +235,4 @@ function callsOf(path: string, asked: Asked) {
     const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString()) as [string, string];
     return `${path}/calls?${new URLSearchParams({ ...kept(asked), from, to })}`;
   };
-}
-
-function ranked({ calls, unpricedCalls, costUsdNano }: Figures, name: GroupUsage['name']): GroupUsage {
-  return { name, calls, unpricedCalls, costNanoUsd: BigInt(costUsdNano) };
 }

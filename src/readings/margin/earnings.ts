@@ -5,7 +5,7 @@
  * revenue less cost. Calls without a known price have no cost, so they make the margin look higher than it is.
  */
 import type { NanoUsd } from '../../domain/money.ts';
-import type { CostAndCharge } from '../../history/usage-figures.ts';
+import { addFigures, type CostAndCharge } from '../../history/usage-figures.ts';
 
 export interface Earnings {
   costNanoUsd: NanoUsd;
@@ -50,15 +50,6 @@ export function marginPercent({
 }
 
 export function sumEarnings(parts: readonly Earnings[]): Earnings {
-  const sum = (of: (part: Earnings) => bigint) => parts.reduce((all, part) => all + of(part), 0n);
-  const number = (of: (part: Earnings) => number) => parts.reduce((all, part) => all + of(part), 0);
-  return earningsOf(
-    {
-      calls: number(({ calls }) => calls),
-      unpricedCalls: number(({ unpricedCalls }) => unpricedCalls),
-      costNanoUsd: sum(({ costNanoUsd }) => costNanoUsd),
-      chargedNanoUsd: sum(({ chargedNanoUsd }) => chargedNanoUsd),
-    },
-    sum(({ planNanoUsd }) => planNanoUsd),
-  );
+  const planNanoUsd = parts.reduce((sum, part) => sum + part.planNanoUsd, 0n);
+  return earningsOf(parts.reduce(addFigures<CostAndCharge>, NOTHING), planNanoUsd);
 }

@@ -99,24 +99,16 @@ export function sumCourses(courses: readonly [UsageCourse, ...UsageCourse[]]): U
   };
 }
 
-function plus(course: Course, more: Course): Course {
-  const numbers = (values: number[], of: number[]) => values.map((value, place) => value + (of[place] ?? 0));
-  return {
-    calls: numbers(course.calls, more.calls),
-    unpricedCalls: numbers(course.unpricedCalls, more.unpricedCalls),
-    inputTokens: numbers(course.inputTokens, more.inputTokens),
-    outputTokens: numbers(course.outputTokens, more.outputTokens),
-    costNanoUsd: course.costNanoUsd.map((value, place) => value + (more.costNanoUsd[place] ?? 0n)),
-  };
-}
+const plus = (course: Course, more: Course) => combined(course, more, 1);
+const less = (course: Course, part: Course) => combined(course, part, -1);
 
-function less(course: Course, part: Course): Course {
-  const numbers = (values: number[], of: number[]) => values.map((value, place) => value - (of[place] ?? 0));
+function combined(course: Course, other: Course, sign: 1 | -1): Course {
+  const numbers = (values: number[], of: number[]) => values.map((value, place) => value + sign * (of[place] ?? 0));
   return {
-    calls: numbers(course.calls, part.calls),
-    unpricedCalls: numbers(course.unpricedCalls, part.unpricedCalls),
-    inputTokens: numbers(course.inputTokens, part.inputTokens),
-    outputTokens: numbers(course.outputTokens, part.outputTokens),
-    costNanoUsd: course.costNanoUsd.map((value, place) => value - (part.costNanoUsd[place] ?? 0n)),
+    calls: numbers(course.calls, other.calls),
+    unpricedCalls: numbers(course.unpricedCalls, other.unpricedCalls),
+    inputTokens: numbers(course.inputTokens, other.inputTokens),
+    outputTokens: numbers(course.outputTokens, other.outputTokens),
+    costNanoUsd: course.costNanoUsd.map((value, place) => value + BigInt(sign) * (other.costNanoUsd[place] ?? 0n)),
   };
 }

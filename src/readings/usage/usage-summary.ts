@@ -10,6 +10,7 @@ import { type Figures, GROUPS_MAX, type SummaryQuery, type UsageSummaryData } fr
 import { asCustomerId } from '../../domain/ids.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { sumUsage, type UsageSums } from '../../history/usage.ts';
+import { addFigures } from '../../history/usage-figures.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { projectorState } from '../../objects/projectors.ts';
 import { askedDays } from './asked-days.ts';
@@ -29,7 +30,7 @@ const ZERO: UsageSums = {
   provisionalCalls: 0,
   provisionalCostNanoUsd: 0n,
   costNanoUsd: 0n,
-  chargeNanoUsd: 0n,
+  chargedNanoUsd: 0n,
 };
 
 export async function readUsageSummary(
@@ -64,7 +65,7 @@ export async function readUsageSummary(
     currency: 'USD',
     asOf: iso(Math.min(nowMs - PROJECTION_DELAY_MS, oldestMs)),
     backlog: { customers, ageSeconds: Math.ceil((nowMs - oldestMs) / 1000) },
-    totals: present(groups.day.reduce(add, ZERO)),
+    totals: present(groups.day.reduce(addFigures<UsageSums>, ZERO)),
     byDay: days.map(({ label, startMs, endMs }, index) => ({
       date: label,
       startedAt: iso(startMs),
@@ -82,22 +83,6 @@ export async function readUsageSummary(
     truncated: LISTED.filter((dimension) => groups[dimension].length > GROUPS_MAX),
   };
   return accept('USAGE_SUMMARY_READ', data, nowMs);
-}
-
-function add(a: UsageSums, b: UsageSums): UsageSums {
-  return {
-    calls: a.calls + b.calls,
-    unpricedCalls: a.unpricedCalls + b.unpricedCalls,
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    searches: a.searches + b.searches,
-    provisionalCalls: a.provisionalCalls + b.provisionalCalls,
-    provisionalCostNanoUsd: a.provisionalCostNanoUsd + b.provisionalCostNanoUsd,
-    costNanoUsd: a.costNanoUsd + b.costNanoUsd,
-    chargeNanoUsd: a.chargeNanoUsd + b.chargeNanoUsd,
-  };
 }
 
 function present({

@@ -3,8 +3,10 @@
  *
  * On a narrow screen the list is closed, and opens without a script.
  */
+
 import { raw } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
+import scripts from '#scripts';
 import { publicPage, SearchForm } from '../shell.tsx';
 import { anchorOf, DOCS_PATH, ERRORS_PATH, operationPath, SCHEMAS_PATH } from './paths.ts';
 import { type Group, titleOf } from './reference.ts';
@@ -18,16 +20,10 @@ export interface Guide {
   title: string;
 }
 
-/** Files that every page loads. */
-export interface Assets {
-  stylesheetPath: string;
-  scriptPath: string;
-}
-
 export interface Contents {
   guides: readonly Guide[];
   groups: readonly Group[];
-  assets: Assets;
+  stylesheetPath: string;
 }
 
 export interface DocsPage {
@@ -47,7 +43,6 @@ export interface DocsPage {
 /** Renders pages with the same list beside them, which is rendered once. */
 export async function docsPages(contents: Contents): Promise<(page: DocsPage) => Promise<string>> {
   const list = String(await (<List {...contents} />));
-  const { stylesheetPath, scriptPath } = contents.assets;
   return ({ title, description, path, group, entry = path, query = '', content }) =>
     publicPage(
       {
@@ -63,8 +58,8 @@ export async function docsPages(contents: Contents): Promise<(page: DocsPage) =>
         ),
       },
       <>
-        <link rel="stylesheet" href={stylesheetPath} precedence="pages" />
-        <script src={scriptPath} async />
+        <link rel="stylesheet" href={contents.stylesheetPath} precedence="pages" />
+        <script src={scripts.docs} async />
         {content}
       </>,
     );

@@ -9,7 +9,7 @@ import type { OpenApiDocument } from '../../http/openapi/types.ts';
 import { contentHash } from '../../platform/content-hash.ts';
 import { SERVICE_VERSION } from '../../platform/version.ts';
 import { Guides } from './guide-pages.tsx';
-import { type Assets, type DocsPage, docsPages } from './layout.tsx';
+import { type DocsPage, docsPages } from './layout.tsx';
 import { operationPage } from './operation-page.tsx';
 import { schemaPath } from './paths.ts';
 import { fieldTexts, groupsOf, nameOf, type Route, routesOf } from './reference.ts';
@@ -19,26 +19,18 @@ import type { SearchEntry } from './search.ts';
 import { DOCS_STYLESHEET } from './stylesheet.ts';
 import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, SEARCH_FILE } from './template.ts';
 
-export interface SiteSources {
-  /** The documents by their names without an ending: the README and those in `docs/`. */
-  documents: ReadonlyMap<string, string>;
-  /** The script of the pages, for browsers. */
-  script: string;
-}
-
-/** The files by their paths, which begin with a slash. Pictures of documents are not included. */
-export async function siteFiles({ documents, script }: SiteSources): Promise<Map<string, string>> {
+/**
+ * The files by their paths, which begin with a slash. Pictures of documents and scripts are not among them. `documents` has
+ * the README and those in `docs/` by their names without an ending.
+ */
+export async function siteFiles(documents: ReadonlyMap<string, string>): Promise<Map<string, string>> {
   const document = openApiDocument(SERVICE_VERSION, ORIGIN);
   const guides = new Guides(documents);
-  const assets: Assets = {
-    stylesheetPath: `/assets/docs-${contentHash(DOCS_STYLESHEET)}.css`,
-    scriptPath: `/assets/docs-${contentHash(script)}.js`,
-  };
-  const render = await docsPages({ guides: guides.list(), groups: groupsOf(document), assets });
+  const stylesheetPath = `/assets/docs-${contentHash(DOCS_STYLESHEET)}.css`;
+  const render = await docsPages({ guides: guides.list(), groups: groupsOf(document), stylesheetPath });
   const files = new Map([
     ['/openapi.json', JSON.stringify(document)],
-    [assets.stylesheetPath, DOCS_STYLESHEET],
-    [assets.scriptPath, script],
+    [stylesheetPath, DOCS_STYLESHEET],
     [INDEX_FILE, JSON.stringify(searchIndex(document, guides))],
     [SEARCH_FILE, await render(SEARCH_PAGE)],
     [NOT_FOUND_FILE, await render(NOT_FOUND_PAGE)],

@@ -5,6 +5,7 @@
 
 import { html } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
+import scripts from '#scripts';
 import { METERS } from '../../domain/meters.ts';
 import { usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -12,7 +13,6 @@ import type { WidgetMeter, WidgetUsage } from '../../readings/usage/widget.ts';
 import { TimeChart } from '../../ui/charts.tsx';
 import { calendarDay, compact, count, dayMonth, distance } from '../../ui/format.ts';
 import { Bar } from '../../ui/small-charts.tsx';
-import { OPENING_SCRIPT_PATH, WIDGET_SCRIPT_PATH } from './scripts.ts';
 import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, sentencesOf } from './sentences.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
 
@@ -35,7 +35,7 @@ export async function widgetPage(props: WidgetProps, token: string): Promise<str
     props.theme,
     <>
       <Widget {...props} />
-      <script src={WIDGET_SCRIPT_PATH} data-token={token} defer />
+      <script src={scripts.widget} data-token={token} defer />
     </>,
   );
 }
@@ -57,7 +57,7 @@ export async function openingPage(action: string): Promise<string> {
         <Ended />
       </main>
       <noscript>This view needs JavaScript.</noscript>
-      <script src={OPENING_SCRIPT_PATH} defer />
+      <script src={scripts.opening} defer />
     </>,
   );
 }

@@ -15,7 +15,15 @@ import { searchResults } from '../docs/results.tsx';
 import { findEntries, type SearchEntry } from '../docs/search.ts';
 import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, QUERY, RESULTS, SEARCH_FILE } from '../docs/template.ts';
 import { PAGES_STYLESHEET, PAGES_STYLESHEET_PATH } from '../stylesheet.ts';
-import { CACHED_FOREVER, type KeptPages, publicRoutes, searchedText, sendKeptPage, sendPage } from './public-page.ts';
+import {
+  CACHED_FOREVER,
+  type KeptPages,
+  publicRoutes,
+  searchedText,
+  sendFile,
+  sendKeptPage,
+  sendPage,
+} from './public-page.ts';
 
 const DOCS_PATH = '/docs';
 const DOCUMENT_PATH = '/openapi.json';
@@ -40,7 +48,7 @@ export function mountDocs(app: Hono<AppEnv>): void {
   app.get(PAGES_STYLESHEET_PATH, (c) =>
     c.body(PAGES_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
-  app.get(`/assets/:name{${ASSET}}`, (c) => sendFile(c, CACHED_FOREVER['Cache-Control']));
+  app.get(`/assets/:name{${ASSET}}`, (c) => sendFileOr404(c, CACHED_FOREVER['Cache-Control']));
   app.route(
     DOCUMENT_PATH,
     publicRoutes('openapi', (document) => void document.get('/', sendDocument)),
@@ -71,9 +79,13 @@ function mountPages(pages: Hono<AppEnv>): void {
   pages.get(DEMO_KEY_PATH, sendDemoKey);
   pages.get('/*', (c) => {
     const { path } = c.req;
-    if (PICTURE.test(path)) return sendFile(c, CACHE_CONTROL);
+    if (PICTURE.test(path)) return sendFileOr404(c, CACHE_CONTROL);
     return PAGE.test(path) ? sendDocsPage(c, `${path}.html`) : sendNotFound(c);
   });
+}
+
+async function sendFileOr404(c: AppContext, cacheControl: string): Promise<Response> {
+  return (await sendFile(c, cacheControl)) ?? sendNotFound(c);
 }
 
 async function sendDocsPage(c: AppContext, file: string): Promise<Response> {
@@ -111,19 +123,7 @@ function sendDemoKey(c: AppContext): Response {
   return c.json({ key });
 }
 
-/** Sends an unchanged file. */
-async function sendFile(c: AppContext, cacheControl: string): Promise<Response> {
-  const answer = await c.env.ASSETS.fetch(ORIGIN + c.req.path);
-  if (!answer.ok) return sendNotFound(c);
-  const headers = {
-    'Content-Type': answer.headers.get('Content-Type') ?? 'application/octet-stream',
-    'Cache-Control': cacheControl,
-    'X-Content-Type-Options': 'nosniff',
-  };
-  return new Response(answer.body, { headers });
-}
-
-/** A text file, for the origin of the request; `null` if it does not exist. */
+/** A file of text, for the origin of the request; `null` where there is none. */
 async function readFile(c: AppContext, path: string): Promise<string | null> {
   const answer = await c.env.ASSETS.fetch(ORIGIN + path);
   if (!answer.ok) return null;

@@ -5,42 +5,32 @@
  * header, never in an address, because addresses are logged: the frame's address has it in the fragment, and the first
  * page, which shows nothing and may be embedded anywhere, posts it.
  */
+
 import type { Hono } from 'hono';
+import scripts from '#scripts';
 import { type AppContext, type AppEnv, deferrer } from '../../http/middleware/context.ts';
 import { pageStatus } from '../../http/middleware/error-envelopes.ts';
 import { type EmbedSession, embedSession } from '../../metering/embed-session.ts';
 import { countSessionRequest } from '../../metering/session-requests.ts';
 import { readRequest } from '../../platform/bytes.ts';
 import { readWidgetUsage } from '../../readings/usage/widget.ts';
-import {
-  EMBED_SCRIPT,
-  EMBED_SCRIPT_PATH,
-  OPENING_SCRIPT,
-  OPENING_SCRIPT_PATH,
-  WIDGET_SCRIPT,
-  WIDGET_SCRIPT_PATH,
-} from '../embed/scripts.ts';
 import { WIDGET_STYLESHEET, WIDGET_STYLESHEET_PATH } from '../embed/stylesheet.ts';
 import { endedPage, openingPage, type WidgetProps, widgetPage, widgetPart } from '../embed/widget.tsx';
-import { CACHED_FOREVER, publicRoutes } from './public-page.ts';
+import { CACHED_FOREVER, publicRoutes, sendFile } from './public-page.ts';
 
 const EMBED_PATH = '/embed';
 /** Enough for a form with a token of ten origins. */
 const FORM_BYTES_MAX = 16 * 1024;
-const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 
 export function mountEmbed(app: Hono<AppEnv>): void {
-  // Pages of other origins load it, also cross-origin isolated ones. It may change, so it is cached for a limited time.
-  const script = {
-    'Content-Type': SCRIPT_TYPE,
-    'Cache-Control': 'public, max-age=3600',
-    'X-Content-Type-Options': 'nosniff',
-  };
-  app.get(EMBED_SCRIPT_PATH, (c) =>
-    c.body(EMBED_SCRIPT, 200, { ...script, 'Cross-Origin-Resource-Policy': 'cross-origin' }),
-  );
-  app.get(OPENING_SCRIPT_PATH, (c) => c.body(OPENING_SCRIPT, 200, { ...CACHED_FOREVER, 'Content-Type': SCRIPT_TYPE }));
-  app.get(WIDGET_SCRIPT_PATH, (c) => c.body(WIDGET_SCRIPT, 200, { ...CACHED_FOREVER, 'Content-Type': SCRIPT_TYPE }));
+  app.get(scripts.embed, async (c) => {
+    // It may change, so it is cached for a limited time.
+    const file = await sendScript(c, 'public, max-age=3600');
+    // Pages of other origins load it, also cross-origin isolated ones.
+    file.headers.set('Cross-Origin-Resource-Policy', 'cross-origin');
+    return file;
+  });
+  app.on('GET', [scripts.opening, scripts.widget], (c) => sendScript(c, CACHED_FOREVER['Cache-Control']));
   app.get(WIDGET_STYLESHEET_PATH, (c) =>
     c.body(WIDGET_STYLESHEET, 200, { ...CACHED_FOREVER, 'Content-Type': 'text/css; charset=utf-8' }),
   );
@@ -53,6 +43,12 @@ export function mountEmbed(app: Hono<AppEnv>): void {
       embed.get('/data', sendPart);
     }),
   );
+}
+
+async function sendScript(c: AppContext, cacheControl: string): Promise<Response> {
+  const file = await sendFile(c, cacheControl);
+  if (!file) throw new Error(`the script ${c.req.path} is missing beside the Worker`);
+  return file;
 }
 
 async function sendOpening(c: AppContext): Promise<Response> {

@@ -11,6 +11,7 @@ import { logThrown, pageStatus } from '../../http/middleware/error-envelopes.ts'
 import type { BoundedMap } from '../../platform/bounded-map.ts';
 import { contentHash } from '../../platform/content-hash.ts';
 import { isMatching } from '../../platform/etag.ts';
+import { ORIGIN } from '../docs/template.ts';
 
 const CONTENT_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -118,6 +119,18 @@ function send(
   if (status === 200 && isMatching(c.req.header('If-None-Match'), etag.slice('W/'.length)))
     return new Response(null, { status: 304, headers });
   return new Response(bytes as Uint8Array<ArrayBuffer>, { status, headers });
+}
+
+/** The file beside the Worker at the path of the request, as it is; `null` if there is none. */
+export async function sendFile(c: AppContext, cacheControl: string): Promise<Response | null> {
+  const answer = await c.env.ASSETS.fetch(ORIGIN + c.req.path);
+  if (!answer.ok) return null;
+  const headers = {
+    'Content-Type': answer.headers.get('Content-Type') ?? 'application/octet-stream',
+    'Cache-Control': cacheControl,
+    'X-Content-Type-Options': 'nosniff',
+  };
+  return new Response(answer.body, { headers });
 }
 
 /** Routes that answer only GET. An error is a line of text. */

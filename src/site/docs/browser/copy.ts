@@ -1,6 +1,7 @@
 /**
  * A button for each block of code, which copies its text.
  */
+import { copyText } from '../../../ui/browser/copy-text.ts';
 
 /** How long the button shows that it has copied. */
 const SAID_MS = 2_000;
@@ -27,12 +28,7 @@ function frameOf(block: HTMLPreElement): HTMLElement {
 }
 
 async function copy(block: HTMLPreElement, button: HTMLButtonElement): Promise<void> {
-  const copied = await navigator.clipboard.writeText(block.textContent).then(
-    () => true,
-    () => false,
-  );
-  // Without the permission, the reader copies the selection.
-  if (!copied) getSelection()?.selectAllChildren(block);
+  const copied = await copyText(block.textContent, block);
   button.textContent = copied ? 'Copied' : 'Selected';
   setTimeout(() => {
     button.textContent = 'Copy';
