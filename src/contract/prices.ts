@@ -82,12 +82,12 @@ const ShortForm = z.object({
   cachedInputUsdPerMillion: rate
     .optional()
     .describe(
-      "USD per million input tokens read from the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
+      "USD per million input tokens read from the prompt cache; absent: by the catalog's ratio to the input rate, or the input rate itself",
     ),
   cacheWriteUsdPerMillion: rate
     .optional()
     .describe(
-      "USD per million input tokens written to the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
+      "USD per million input tokens written to the prompt cache; absent: by the catalog's ratio to the input rate, or the input rate itself",
     ),
   components: z
     .array(PriceComponent)

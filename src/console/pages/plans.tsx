@@ -12,7 +12,7 @@ import type { OrganizationId } from '../../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
+import { Choice, Form, type FormSecrets, GetForm, Submit } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
@@ -333,7 +333,7 @@ const ArchiveForm: FC<{ path: string; archived: boolean; secrets: FormSecrets }>
 );
 
 const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) => (
-  <form method="get" action={`${path}/migrate`} class="form">
+  <GetForm action={`${path}/migrate`} state={{ values: { when: 'NOW' }, details: [] }}>
     <p class="quiet">
       Every subscription of an older version goes to version {version}, in the background. Changes to another plan that
       are scheduled stay.
@@ -341,14 +341,11 @@ const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) =
     <Choice
       name="when"
       label="When"
-      state={{ values: { when: 'NOW' }, details: [] }}
       options={[
         ['NOW', 'Now', 'usage and renewal date are kept'],
         ['AT_NEXT_REPLENISH', 'At each next renewal', 'nothing changes until then'],
       ]}
     />
-    <div class="submit">
-      <button type="submit">Move customers</button>
-    </div>
-  </form>
+    <Submit>Move customers</Submit>
+  </GetForm>
 );
