@@ -95,7 +95,7 @@ export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
   return (
     <p class="tags">
       {chosen.map(([name, label]) => (
-        <a class="badge" href={linkTo(path, without(asked, name))} title="Take this filter away">
+        <a class="badge" href={linkTo(path, without(asked, name))} title="Remove filter">
           {label}
           {shownValue(name, asked[name] ?? '')} ×
         </a>

@@ -54,7 +54,7 @@ export function eventSentence(event: OrganizationEvent): Part[] {
     case 'webhook.disabled': {
       const { webhookId, reason } = event.data;
       const why = reason === 'GONE' ? 'it answered 410' : 'it failed for five days';
-      return sentence`The webhook ${{ kind: 'webhook', id: webhookId, name: webhookId }} was switched off: ${why}`;
+      return sentence`The webhook ${{ kind: 'webhook', id: webhookId, name: webhookId }} was disabled: ${why}`;
     }
     default:
       return watchSentence(event);

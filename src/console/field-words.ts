@@ -15,7 +15,7 @@ const LABELS: Readonly<Record<string, string>> = {
   maxOutputTokens: 'Output tokens of an answer',
   maxAnswers: 'Answers per call',
   priceUsd: 'Price',
-  'payg.enabled': 'Pay as you go',
+  'payg.enabled': 'Pay-as-you-go',
   'payg.markupPercent': 'Markup',
   'payg.maxOutputTokens': 'Output tokens of an answer on credit',
   'payg.holds': 'Calls on credit hold',

@@ -149,7 +149,11 @@ const BodyField: FC<{ field: InputField; override: Override }> = ({ field, overr
 
 /** In a form, what is absent or `null` is empty. */
 function hintOf({ kind, choices, description }: InputField): string {
-  const text = description.replaceAll('`', '').replaceAll(/\b(?:absent|null)\b/g, 'empty');
+  const text = description
+    .replaceAll('`', '')
+    .replace(/; (?:absent|null): /, '. If empty, ')
+    .replace(/; null for /, '. Leave empty for ')
+    .replaceAll(/\b(?:absent|null)\b/g, 'empty');
   return (kind === 'list' || kind === 'numbers') && !choices ? `${text}. One per line.` : `${text}.`;
 }
 

@@ -99,7 +99,7 @@ const ShortForm = z.object({
     .boolean()
     .optional()
     .describe(
-      "Only stated rates count. Absent or false: other token rates follow the catalog's rates of the same model, as assumptions of each call that uses them",
+      "Only stated rates count. Otherwise, other token rates follow the catalog's rates of the same model, as assumptions of each call that uses them",
     ),
 });
 

@@ -125,7 +125,7 @@ export const Submit: FC<PropsWithChildren<{ back?: string; danger?: boolean }>> 
     <button type="submit" class={danger ? 'danger' : 'primary'}>
       {children}
     </button>
-    {back !== undefined && <a href={back}>Cancel</a>}
+    {back !== undefined && <a href={back}>Go back</a>}
   </div>
 );
 

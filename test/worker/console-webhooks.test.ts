@@ -125,7 +125,7 @@ describe('a new webhook', () => {
     }
   });
 
-  test('has what the form says: types, format, description, and whether it is on', async () => {
+  test('has what the form says: types, format, description, and whether it is enabled', async () => {
     await register('chosen', {
       types: ['balance.low', 'call.denied'],
       format: 'slack',
@@ -205,11 +205,11 @@ describe('an edited webhook', () => {
     expect(await read('kept')).toMatchObject({ description: null, types: null });
   });
 
-  test('can be switched off, and then offers nothing that would send', async () => {
+  test('can be disabled, and then offers nothing that would send', async () => {
     await register('quiet');
     await act('quiet', 'edit', { enabled: [] });
     const { text, html } = await visitor.read(`${base}/webhooks/quiet`);
-    expect(text).toMatch(/State\s+off/);
+    expect(text).toMatch(/State\s+disabled/);
     for (const action of ['test', 'replay'])
       expect([action, html.includes(`/quiet/${action}"`)]).toEqual([action, false]);
     const values = { from: '2020-01-01T00:00', to: '2020-01-02T00:00' };
@@ -341,7 +341,7 @@ describe('deliveries', () => {
 });
 
 describe('the list', () => {
-  test('says of each host, types and state in words: on, off, failing, and why the service switched it off', async () => {
+  test('says of each host, types and state in words: enabled, disabled, failing, and why Callmeter disabled it', async () => {
     const { organizationId } = await createToldTenant();
     const list = `/console/organizations/${organizationId}/webhooks`;
     expect((await visitor.read(list)).text).toContain('A webhook tells an application');
@@ -357,13 +357,13 @@ describe('the list', () => {
     await replayAll('failing-one', 'failed');
     await register('off-one', { url: 'https://off.example.com/x', enabled: [] });
     const { text } = await visitor.read(`${base}/webhooks`);
-    expect(text).toMatch(/gone-one\s+gone\.example\.com\s+all\s+switched off\s+it answered 410/);
-    expect(text).toMatch(/failing-one\s+failing\.example\.com\s+Customer created\s+on, failing\s+\d+ \w+ \d{4}/);
-    expect(text).toMatch(/off-one\s+off\.example\.com\s+all\s+off\s+–/);
+    expect(text).toMatch(/gone-one\s+gone\.example\.com\s+all\s+disabled\s+it answered 410/);
+    expect(text).toMatch(/failing-one\s+failing\.example\.com\s+Customer created\s+enabled, failing\s+\d+ \w+ \d{4}/);
+    expect(text).toMatch(/off-one\s+off\.example\.com\s+all\s+disabled\s+–/);
     const gone = await visitor.read(`${base}/webhooks/gone-one`);
-    expect(gone.text).toMatch(/The service switched it off: it answered 410.*waiting\s+until the webhook is on/);
+    expect(gone.text).toMatch(/Callmeter disabled the webhook: it answered 410.*waiting\s+until the webhook is enabled/);
     const { text: alerts, html } = await visitor.read(`${base}/alerts`);
-    expect(alerts).toContain('gone-one was switched off: it answered 410');
+    expect(alerts).toContain('gone-one was disabled: it answered 410');
     expect(html).toContain(`href="${base}/webhooks"`);
   });
 });

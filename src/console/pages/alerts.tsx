@@ -41,7 +41,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Alerts',
-        sub: `What applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
+        sub: `Events that applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: answer.ok ? 200 : 400,
         actions: (
           <a class="button" href={organizationPath(organizationId, 'webhooks')}>
@@ -139,7 +139,7 @@ const Since: FC<{ path: string; from: string | undefined; to: string | undefined
   if (period.length === 0) return null;
   return (
     <p class="tags">
-      <a class="badge" href={`${path}?${new URLSearchParams(kept)}`} title="Take this filter away">
+      <a class="badge" href={`${path}?${new URLSearchParams(kept)}`} title="Remove filter">
         {period.join(', ')} UTC ×
       </a>
     </p>

@@ -205,7 +205,7 @@ const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
       {chosen.map(([name, label]) => {
         const { [name]: value = '', ...rest } = asked;
         return (
-          <a class="badge" href={linkTo(path, rest)} title="Remove this filter">
+          <a class="badge" href={linkTo(path, rest)} title="Remove filter">
             {label}: {shownFilter(name, value)} ×
           </a>
         );
@@ -225,7 +225,7 @@ function shownFilter(name: string, value: string): string {
 const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>
   narrowed ? (
     <Empty title="No calls match">
-      Where no index helps, a search covers the newest {count(CALLS_SEARCHED_MAX)} calls of the period.{' '}
+      Some searches cover only the newest {count(CALLS_SEARCHED_MAX)} calls of the period.{' '}
       <a href={path}>Show all calls</a>.
     </Empty>
   ) : (

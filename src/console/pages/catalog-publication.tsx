@@ -124,7 +124,7 @@ function confirmationPage(
     <>
       <Card title="Changes">
         {changes === 0 ? (
-          <Empty title="Nothing">
+          <Empty title="No changes">
             The document equals the catalog in use. Publishing it creates a new release with the same content.
           </Empty>
         ) : (
@@ -133,7 +133,7 @@ function confirmationPage(
               ['New models', named(added)],
               ['Removed', removed.length > 0 ? <Badge tone="bad">{named(removed)}</Badge> : undefined],
               ['Repriced', repriced.length > 0 ? plural(repriced.length, 'model') : undefined],
-              ['Another lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
+              ['Changed lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
               ['Other facts', named(other)],
             ]}
           />

@@ -65,9 +65,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
       <Card
         title="Progress"
         actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
-        note={
-          running ? 'This page follows the estimate by itself. The estimate continues when you leave it.' : undefined
-        }
+        note={running ? 'This page updates by itself. The estimate continues if you leave it.' : undefined}
       >
         <Progress
           done={running ? Math.min(job.progress.done, job.progress.total) : 1}
@@ -75,7 +73,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
           label="Samples processed"
         />
         {job.lastError && (
-          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be retried: ${job.lastError}`}</Notice>
         )}
         <JobFacts job={job} nowMs={Date.now()} />
       </Card>

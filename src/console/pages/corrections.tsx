@@ -162,7 +162,7 @@ const Acts: FC<{ what: string; goodwill: GoodwillDecision | null }> = ({ what, g
       [
         'reverse',
         'The record was wrong',
-        `It is reversed: the ${what} and its cost count no longer, and what paid gets it back.`,
+        `It is reversed: the ${what} and its cost no longer count, and what paid gets it back.`,
       ],
       [
         'goodwill',
@@ -232,8 +232,8 @@ async function reversePage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
     <Form of={operatorReverseCall} action={`${path}/reverse`} secrets={secrets} state={state}>
       <p>
-        If <Code>{callId}</Code> is reversed, it counts no longer: the allowance and the balance get back what it took,
-        and every report leaves it out. The record stays and says so. That cannot be undone.
+        If <Code>{callId}</Code> is reversed, it no longer counts: the allowance and the balance get back what it took,
+        and every report leaves it out. The record stays and says so. This cannot be undone.
       </p>
       <Acts what="call" goodwill={goodwill} />
       <Reason of={operatorReverseCall} />
@@ -272,7 +272,7 @@ function amendPage(c: ConsoleContext, state: FormState) {
             ['COMPLETED', 'Without an error'],
           ]}
         />
-        <TextField name="error.code" label="Error code" hint="Of a call that failed." />
+        <TextField name="error.code" label="Error code" hint="For a call that failed." />
         <TextField name="error.message" label="Error message" />
       </div>
       <BodyFields of={operatorAmendCall} paths={['reason']} />
@@ -294,11 +294,11 @@ function incrementPage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Reverse increment', state, crumbs, (secrets) => (
     <Form of={operatorReverseMeterEvent} action={`${path}/reverse-increment`} secrets={secrets} state={state}>
       <p>
-        If an increment of a custom meter is reversed, it counts no longer: what paid for its units gets them back. The
-        record stays and says so. That cannot be undone.
+        If an increment of a custom meter is reversed, it no longer counts: what paid for its units gets them back. The
+        record stays and says so. This cannot be undone.
       </p>
       <Acts what="increment" goodwill={null} />
-      <TextField name="eventId" label="Event id" required hint="As the increment was answered with." />
+      <TextField name="eventId" label="Event id" required hint="The eventId in the answer to the increment." />
       <Reason of={operatorReverseMeterEvent} />
       <Submit back={path} danger>
         Give back

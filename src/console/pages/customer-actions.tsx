@@ -131,7 +131,7 @@ function revokePage(c: ConsoleContext, state: FormState) {
       state={state}
     >
       <p>
-        What is left of <Code>{creditId}</Code> is taken back. What is spent stays spent.
+        What is left of <Code>{creditId}</Code> is revoked. What is spent stays spent.
       </p>
       <BodyFields of={revokeCredit} />
       <Submit back={path} danger>
@@ -191,7 +191,7 @@ function erasedPage(c: ConsoleContext, customerId: CustomerId, erased: Record<st
     { title: 'Erased', crumbs: [{ text: 'Customers', href: path }] },
     <Card>
       <Empty title="The customer is erased">
-        Nothing of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
+        No data of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
       </Empty>
       <Facts items={rows} />
     </Card>,

@@ -1,5 +1,5 @@
 /**
- * Operator events: who changed what, of one organization or of all, narrowed by who, what and when. The address holds the
+ * The event log: who changed what, in one organization or in all, narrowed by who, what and when. The address holds the
  * filters.
  */
 
@@ -32,7 +32,7 @@ const ORGANIZATIONS_MAX = 200;
 const FILTERS = {
   organizationId: 'Organization',
   actor: 'By',
-  kind: 'Of',
+  kind: 'Subject',
   action: 'Change',
   subject: 'Id',
   from: 'From',
@@ -75,7 +75,7 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   return page(
     c,
     {
-      title: here === null ? 'Operator events' : 'Events',
+      title: here === null ? 'Full event log' : 'Event log',
       sub: 'Every change by API, command line and console, newest first.',
       status: narrowed.ok ? 200 : 400,
     },
@@ -158,7 +158,7 @@ const Filters: FC<{ path: string; state: FormState; organizations: Organization[
       <TextField name="actor" label="By" placeholder="E-mail address or key id" />
       <Select
         name="kind"
-        label="Of"
+        label="Subject"
         options={[['', 'Everything'], ...SUBJECT_KINDS.map((kind) => [kind, kindWords(kind)] as const)]}
       />
       <Select
@@ -190,7 +190,7 @@ const Chosen: FC<{ path: string; asked: Asked; organizations: Organization[] }> 
         const { [name]: value = '', ...rest } = asked;
         const query = new URLSearchParams(rest as Record<string, string>).toString();
         return (
-          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove this filter">
+          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove filter">
             {FILTERS[name]}: {shownFilter(name, value, organizations)} ×
           </a>
         );

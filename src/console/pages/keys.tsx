@@ -218,7 +218,7 @@ const RotateAndRevoke: FC<{ own: string; secrets: FormSecrets }> = ({ own, secre
   <>
     <Card
       title="Rotate"
-      note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
+      note="Creates a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can switch."
     >
       <Form of={rotateKey} action={`${own}/rotate`} secrets={secrets} label="Rotate">
         <BodyFields

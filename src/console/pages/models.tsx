@@ -209,7 +209,7 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
         name="confirmed"
         label="Models that neither the catalog nor an own price knows"
         hint="Their calls have no price until you set one. A vendor that does not know the name answers with an error."
-        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} all the same`])}
+        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} anyway`])}
       />
     )}
     <Submit>Save mappings</Submit>
@@ -233,7 +233,7 @@ const Switched: FC<{
     : [];
   if (switched.length === 0) return null;
   return (
-    <Card title="Switched by the autopilot" note="Back brings the model before, without its autopilot.">
+    <Card title="Switched by the autopilot" note="Switching back restores the previous model, without its autopilot.">
       <Table
         caption="Models that the autopilot replaced"
         rows={switched}
@@ -249,12 +249,12 @@ const Switched: FC<{
             cell: ({ switchedAt }) => (switchedAt ? <Time at={switchedAt} nowMs={nowMs} /> : <Nothing />),
           },
           {
-            title: 'Way back',
+            title: 'Action',
             cell: ({ mapping, model }) => (
               <Form of={switchModelBack} action={path} secrets={secrets}>
                 <input type="hidden" name="mapping" value={mapping} />
                 <input type="hidden" name="model" value={model} />
-                <button type="submit">Back</button>
+                <button type="submit">Switch back</button>
               </Form>
             ),
           },

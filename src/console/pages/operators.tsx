@@ -54,7 +54,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
     {
       title: 'Operators',
       status: state.details.length > 0 ? 400 : 200,
-      sub: 'People and service tokens that Cloudflare Access lets in. Whoever has the operator token is an admin.',
+      sub: 'People and service tokens that Cloudflare Access lets in. A person with the operator token is an admin.',
     },
     <>
       <Card>
@@ -68,7 +68,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
         ) : (
           <Empty title="No named operators">
             {isConfigured ? (
-              'Whom Access lets in has no role until you give one below.'
+              'People whom Access lets in have no role until you give them one below.'
             ) : (
               <>
                 Access is not configured: set <Code>ACCESS_TEAM_DOMAIN</Code> and <Code>ACCESS_AUD</Code> in{' '}
@@ -85,7 +85,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
           previous={trailOf(c.req.query(), items.length)}
         />
       </Card>
-      <Card title="Give a role" note="A role counts from the next request on.">
+      <Card title="Give a role" note="A role applies from the next request on.">
         <Form of={putOperator} action={PATH} secrets={secrets} state={state}>
           <TextField
             name="name"

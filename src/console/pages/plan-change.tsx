@@ -105,7 +105,7 @@ const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => 
   if (!isChange) {
     return (
       <Card title="Preview">
-        <Empty title="Nothing">
+        <Empty title="No change">
           The subscription is on <Code>{usagePlanVersionId}</Code> already, or this change is scheduled.
         </Empty>
       </Card>

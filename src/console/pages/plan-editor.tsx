@@ -246,7 +246,7 @@ const Behaviour: FC = () => (
         name="priceUsd"
         label="Price of a period in USD"
         placeholder="not set"
-        hint="What a customer pays for it, for margins. It allows and charges nothing."
+        hint="What a customer pays for a period. Margins use it; Callmeter charges nothing for it."
       />
       <Select
         name="reasoningLevel"
@@ -259,7 +259,7 @@ const Behaviour: FC = () => (
 
 const Allowances: FC = () => (
   <>
-    <Card title="Allowances per period" note="Empty is unlimited, 0 is none.">
+    <Card title="Allowances per period" note="Leave empty for unlimited; 0 is none.">
       <div class="columns">
         {LIMIT_NAMES.map((name) => (
           <TextField
@@ -293,18 +293,18 @@ const Allowances: FC = () => (
           label="Output tokens of an answer"
           numeric
           placeholder="no bound"
-          hint="At most, if an allowance pays. Nothing leaves them to request and model."
+          hint="The maximum if an allowance pays. Leave empty for the limits of the request and the model."
         />
         <TextField
           name="maxAnswers"
           label="Answers of a call"
           numeric
           placeholder={String(ANSWERS_MAX_DEFAULT)}
-          hint="Answers of text that one call may ask for, whoever pays."
+          hint="Answers of text that one call may ask for."
         />
       </div>
     </Card>
-    <Card title="Pay as you go">
+    <Card title="Pay-as-you-go">
       <Checkbox name="payg.enabled" label="The USD balance may pay when the allowance is used up" />
       <div class="columns">
         <TextField
@@ -319,7 +319,7 @@ const Allowances: FC = () => (
           label="Output tokens of an answer"
           numeric
           placeholder="no bound"
-          hint="At most, where credit pays: a call holds what they may cost. Nothing leaves them to request and model."
+          hint="The maximum if credit pays: a call holds what they may cost. Leave empty for the limits of the request and the model."
         />
         <Select
           name="payg.holds"
@@ -337,21 +337,21 @@ const Allowances: FC = () => (
           name="alerts.thresholdsPercent"
           label="Percent of a limit"
           placeholder="50, 80, 100"
-          hint="An event tells when usage reaches one of them. Type none for no event."
+          hint="An event is recorded when usage reaches one of them. Type none for no event."
         />
         <TextField
           name="alerts.balanceBelowUsd"
           label="USD balance below"
           numeric
           placeholder="none"
-          hint="An event tells when the balance falls below it."
+          hint="An event is recorded when the balance falls below it."
         />
         <TextField
           name="alerts.balanceBelowDays"
           label="Balance below days"
           numeric
           placeholder="none"
-          hint="An event tells when the balance lasts for fewer days, by the forecast of what leaves it."
+          hint="An event is recorded when the balance is forecast to last for fewer days."
         />
       </div>
     </Card>

@@ -101,9 +101,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
       <Card
         title="Progress"
         actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
-        note={
-          running ? 'This page follows the migration by itself. The migration continues when you leave it.' : undefined
-        }
+        note={running ? 'This page updates by itself. The migration continues if you leave it.' : undefined}
       >
         <Progress
           done={running ? Math.min(done, job.total) : 1}
@@ -111,7 +109,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
           label="Subscriptions moved"
         />
         {job.lastError && (
-          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be retried: ${job.lastError}`}</Notice>
         )}
         <Facts
           items={[

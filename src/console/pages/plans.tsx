@@ -159,7 +159,7 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
           cell: ({ plan }) => limitOf(plan.limits.premiumTokens),
         },
         {
-          title: 'Pay as you go',
+          title: 'Pay-as-you-go',
           cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />),
         },
       ]}
@@ -268,7 +268,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ],
       ['Output tokens of an answer', plan.maxOutputTokens == null ? 'no limit' : count(plan.maxOutputTokens)],
       ['Answers of a call', `at most ${count(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT)}`],
-      ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
+      ['Pay-as-you-go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'disabled'],
       ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
       [
@@ -280,7 +280,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
           ? [
               [
                 meter.label,
-                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', off'}`,
+                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', disabled'}`,
               ] as const,
             ]
           : [],

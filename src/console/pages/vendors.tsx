@@ -113,7 +113,7 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
               ['', 'Keep the current kind, or use the one of the address'],
               ...VENDOR_KINDS.map((kind) => [kind, kind] as const),
             ],
-            hint: 'Whose API the vendor has. Choose compatible for any other that is compatible with OpenAI.',
+            hint: 'The API that the vendor has. Choose compatible for any other that is compatible with OpenAI.',
           },
         }}
       />

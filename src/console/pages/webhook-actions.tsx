@@ -35,7 +35,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
       secret,
       wasShown(answer),
       <>
-        Requests are signed with it from now on. The previous secret signs as well until{' '}
+        Requests are signed with it from now on. The previous secret also signs until{' '}
         <Time at={previousSecretUntil} nowMs={Date.now()} />: give the endpoint the new one before that.
       </>,
     );
@@ -87,7 +87,7 @@ function rotatePage(c: ConsoleContext) {
     <Form of={rotateWebhook} action={`${path}/rotate`} secrets={secrets}>
       <p>
         From now on, requests to <Code>{webhookId}</Code> are signed with a new secret, which is shown once. The current
-        one signs as well for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
+        one also signs for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
       </p>
       {previousSecretUntil !== null && (
         <Notice tone="warn" title="The secret before the current one stops at once.">

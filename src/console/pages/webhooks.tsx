@@ -99,13 +99,13 @@ function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean)
     <Card>
       {isFailing && (
         <p class="tags">
-          <a class="badge" href={organizationPath(organizationId, 'webhooks')} title="Take this filter away">
+          <a class="badge" href={organizationPath(organizationId, 'webhooks')} title="Remove filter">
             Failing ×
           </a>
         </p>
       )}
       {items.length === 0 && isFailing ? (
-        <Empty title="No webhook fails">Every endpoint takes what it is sent.</Empty>
+        <Empty title="No webhook fails">Every endpoint accepts its events.</Empty>
       ) : items.length === 0 ? (
         <Empty title="No webhook yet">
           A webhook tells an application, or a channel in Slack, what happens to customers: a limit that fills up, a
