@@ -19,14 +19,12 @@ import {
 import { count, words } from '../ui/format.ts';
 import type { Fields } from './context.ts';
 import { fieldLabel, isRecord } from './field-words.ts';
+import { instantIn, shownInstant } from './form-instants.ts';
 import { isChecked, lines, numberIn, text, texts, typedNumber } from './submitted.ts';
 
 interface OfBody {
   operation: Operation;
 }
-
-/** Characters of `2026-11-25T09:30`, as a field for a time has it. */
-const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
 
 /**
  * The body that a form submits, not yet validated. `paths` are the fields that the form has, if these are not all of the
@@ -60,16 +58,6 @@ function valueIn({ path, kind, choices, nullable, required, format, mayBeEmpty }
 function textIn(path: string, format: string | null, fields: Fields): string {
   if (format === 'date-time') return instantIn(text(fields, path));
   return path.endsWith('Usd') ? text(fields, path).replace(/^\$/, '') : text(fields, path);
-}
-
-/** A time of a form, which is in UTC, as an instant. Browsers leave out seconds that are zero. */
-export function instantIn(time: string): string {
-  return time === '' ? '' : `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
-}
-
-/** An instant as a field of a form shows it. */
-export function shownInstant(instant: string): string {
-  return instant.replace(/(:00)?(\.0+)?Z$/, '');
 }
 
 function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], value: unknown): void {

@@ -210,7 +210,7 @@ describe('plans', () => {
     const action = `${base}/plans`;
     await refused(page, action, { planId: 'a b', name: 'A' }, 'planId', 'letters, digits, dots');
     await refused(page, action, { planId: 'test', name: 'A' }, 'planId', 'is the id of another plan');
-    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'must not be empty');
+    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'Name: is required');
     const limits = { planId: 'bad', name: 'A', 'limits.premiumCalls': 'many' };
     const { html } = await refused(page, action, limits, 'limits.premiumCalls', 'must be a number');
     expect(html).toContain('value="many"');

@@ -361,7 +361,9 @@ describe('the list', () => {
     expect(text).toMatch(/failing-one\s+failing\.example\.com\s+Customer created\s+enabled, failing\s+\d+ \w+ \d{4}/);
     expect(text).toMatch(/off-one\s+off\.example\.com\s+all\s+disabled\s+–/);
     const gone = await visitor.read(`${base}/webhooks/gone-one`);
-    expect(gone.text).toMatch(/Callmeter disabled the webhook: it answered 410.*waiting\s+until the webhook is enabled/);
+    expect(gone.text).toMatch(
+      /Callmeter disabled the webhook: it answered 410.*waiting\s+until the webhook is enabled/,
+    );
     const { text: alerts, html } = await visitor.read(`${base}/alerts`);
     expect(alerts).toContain('gone-one was disabled: it answered 410');
     expect(html).toContain(`href="${base}/webhooks"`);
