@@ -50,7 +50,7 @@ export function showCustomerMargins(data: Data<'listCustomerMargins'>): string {
         'From plans': ({ planUsdNano }) => usd(planUsdNano),
         Revenue: ({ revenueUsdNano }) => usd(revenueUsdNano),
         Margin: ({ marginUsdNano }) => usd(marginUsdNano),
-        'Of revenue': ({ marginPercent }) => (marginPercent === null ? null : `${marginPercent} %`),
+        'Share of revenue': ({ marginPercent }) => (marginPercent === null ? null : `${marginPercent} %`),
         'Calls without a price': ({ unpricedCalls }) => unpricedCalls,
         'Price of the plan': ({ planPriceKnown }) => (planPriceKnown ? 'set' : 'not set'),
       }),

@@ -181,7 +181,7 @@ function tooLarge(c: ConsoleContext, bound: string) {
     c,
     'Too large',
     413,
-    <Problem title="That is too large">
+    <Problem title="This form is too large">
       <p>This form takes {bound}. Nothing was changed.</p>
     </Problem>,
   );
@@ -197,7 +197,7 @@ function onPageError(error: Error, c: ConsoleContext) {
     'The request failed',
     pageStatus(c, refusal),
     <Problem title={unavailable ? 'Not reachable for the moment' : 'The service failed'}>
-      <p>{unavailable ? `${refusal.message}. ` : ''}A form may be sent again: it counts once.</p>
+      <p>{unavailable ? `${refusal.message}. ` : ''}You can send a form again: it counts once.</p>
       <p>
         Correlation id <code>{c.get('correlationId')}</code>
       </p>

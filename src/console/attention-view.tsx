@@ -23,7 +23,7 @@ const one = (noun: string, rest: string) => (value: number) => `${plural(value, 
 const WORDS: Record<AttentionKind, Words> = {
   UNPRICED_CALLS: {
     title: one('call', 'without a price'),
-    why: 'In 30 days. Their cost is in no sum.',
+    why: 'In 30 days. No sum includes their cost.',
     name: 'calls without a price',
   },
   ENDING_MODELS: {
@@ -53,7 +53,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   FAILING_WEBHOOKS: {
     title: (value) => plural(value, 'failing webhook'),
-    why: 'Events wait, or it was switched off.',
+    why: 'Events wait, or Callmeter disabled the webhook.',
     name: 'failing webhooks',
   },
   LATE_REPORTS: {
@@ -63,7 +63,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   REFUSED_CHANGES: {
     title: one('change', 'refused by the reports'),
-    why: 'The figures lack them.',
+    why: 'The figures do not include them.',
     name: 'refused changes',
   },
   LATE_ARCHIVE: {
@@ -83,7 +83,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   CATALOG_NEWS: {
     title: one('report', 'of what the catalog lacks'),
-    why: 'In 7 days. Lists know models, ends or prices that it does not.',
+    why: 'In 7 days. Public lists have models, ends or prices that the catalog lacks.',
     name: 'news of the catalog',
   },
   BINDINGS: {

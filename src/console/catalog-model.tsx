@@ -76,7 +76,9 @@ export function modelPage(c: ConsoleContext, view: ModelView) {
         {model.pricing ? (
           <Prices model={model} pricing={model.pricing} nowMs={nowMs} />
         ) : (
-          <Empty title="No price is known">Calls of it stay unpriced, never zero, until it has one.</Empty>
+          <Empty title="No price is known">
+            Its calls have no price, rather than a cost of zero, until the model has one.
+          </Empty>
         )}
       </Card>
       <Card title="Prices over time" wide>
@@ -96,8 +98,7 @@ interface Event {
 const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
   const today = new Date(nowMs).toISOString().slice(0, 10);
   const events = eventsOf(model, transitions);
-  if (events.length === 0)
-    return <Empty title="No date is known">Without a cited date nothing is claimed about its end.</Empty>;
+  if (events.length === 0) return <Empty title="No date is known">The catalog claims no end without a source.</Empty>;
   return (
     <ol class="timeline">
       {events.map(({ day, text, tone, source }) => (

@@ -78,7 +78,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'webhook.send_again':
       return sentence`Sent ${{ kind: 'alert', id: textAt(after, 'eventId') ?? '', name: 'an event' }} again to the webhook ${own('webhook')}`;
     case 'webhook.disable':
-      return sentence`Switched the webhook ${own('webhook')} off: ${after.reason === 'GONE' ? 'it answered 410' : 'it failed for five days'}`;
+      return sentence`Disabled the webhook ${own('webhook')}: ${after.reason === 'GONE' ? 'it answered 410' : 'it failed for five days'}`;
 
     case 'models.put':
       return mapped(before, after);
@@ -260,7 +260,7 @@ function repriced(after: State): Part[] {
 function vendorChanged(before: State, after: State, vendor: Mention): Part[] {
   const changes = differences(before, after);
   return changes.length === 0
-    ? sentence`Saved the key of the vendor ${vendor} again`
+    ? sentence`Saved the vendor key of ${vendor} again`
     : sentence`${changes} on the vendor ${vendor}`;
 }
 

@@ -21,7 +21,7 @@ export const CompressionDiff: FC<{ example: CompressionExample | null; organizat
 }) => (
   <Card
     title="Example"
-    note="The sample of moderate length that became shorter by most: struck through is what was taken out, underlined what came in."
+    note="The sample of moderate length that became shorter by most. Removed text is struck through, added text is underlined."
   >
     {example === null || example.texts.length === 0 ? (
       <Empty title="No example">No sample became shorter, or the one that did was deleted.</Empty>

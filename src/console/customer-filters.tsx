@@ -5,7 +5,7 @@
 import type { FC } from 'hono/jsx';
 import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { UNPROFITABLE_AMONG_MAX } from '../readings/customer-list/filters.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../ui/form.tsx';
+import { type FormState, GetForm, Select, TextField } from '../ui/form.tsx';
 import { count, percent } from '../ui/format.ts';
 
 export type Asked = Readonly<Record<string, string>>;
@@ -75,21 +75,18 @@ export const Search: FC<{
   state: FormState;
   plans: readonly (readonly [string, string])[];
 }> = ({ path, asked, state, plans }) => (
-  <search aria-label="Customers">
-    <form method="get" action={path}>
-      <ErrorSummary details={state.details} />
-      {Object.entries(asked)
-        .filter(([name]) => name !== 'search' && name !== 'planId')
-        .map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
-      <div class="filters">
-        <TextField name="search" label="Search" type="search" state={state} placeholder="Id, name or e-mail" />
-        <Select name="planId" label="Plan" state={state} options={[['', 'All plans'], ...plans]} />
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+  <GetForm label="Customers" action={path} state={state}>
+    {Object.entries(asked)
+      .filter(([name]) => name !== 'search' && name !== 'planId')
+      .map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+    <div class="filters">
+      <TextField name="search" label="Search" type="search" placeholder="Id, name or e-mail" />
+      <Select name="planId" label="Plan" options={[['', 'All plans'], ...plans]} />
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
@@ -98,7 +95,7 @@ export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
   return (
     <p class="tags">
       {chosen.map(([name, label]) => (
-        <a class="badge" href={linkTo(path, without(asked, name))} title="Take this filter away">
+        <a class="badge" href={linkTo(path, without(asked, name))} title="Remove filter">
           {label}
           {shownValue(name, asked[name] ?? '')} ×
         </a>

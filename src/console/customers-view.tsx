@@ -207,7 +207,7 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ or
       </Badge>
     ),
     failed >= FAILING_SHARE && (
-      <Badge tone="bad" title="Of the completed and failed calls of the last seven days">
+      <Badge tone="bad" title="Share of the completed and failed calls of the last seven days">
         <a href={calls({ status: 'FAILED' })}>{`${percent(failed)} failed`}</a>
       </Badge>
     ),

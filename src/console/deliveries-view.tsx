@@ -87,7 +87,7 @@ const DeliveryState: FC<{ delivery: Delivery; isOn: boolean; nowMs: number }> = 
     <span>
       <Badge tone={hasFailed ? 'warn' : tone}>{hasFailed ? 'failed' : text}</Badge>{' '}
       <span class="quiet hint">
-        {isOn ? <NextAttempt at={delivery.nextAttemptAt} nowMs={nowMs} /> : 'until the webhook is on'}
+        {isOn ? <NextAttempt at={delivery.nextAttemptAt} nowMs={nowMs} /> : 'until the webhook is enabled'}
       </span>
     </span>
   );

@@ -124,9 +124,7 @@ export const HealthHistoryView: FC<{ history: HealthHistory; nowMs: number }> = 
         </Card>
         <Card title="Scheduled work" wide note="The last run of each, and those of the last 24 hours that failed.">
           {cron.length === 0 ? (
-            <p class="quiet">
-              No run is on record. The cron runs where the service is deployed, not on a developer's machine.
-            </p>
+            <p class="quiet">No run is on record. The cron runs in a deployment, not on a developer's machine.</p>
           ) : (
             <Table
               caption="Scheduled work"

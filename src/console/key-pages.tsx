@@ -5,7 +5,7 @@ import type { Accepted } from '../contract/errors.ts';
 import type { DataOf } from '../contract/operations.ts';
 import type { Key } from '../contract/operator.ts';
 import { type createKey, revokeKey } from '../operator/keys.ts';
-import { Form } from '../ui/form.tsx';
+import { Form, Submit } from '../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath } from './context.ts';
 import { CopyButton } from './live.tsx';
@@ -69,12 +69,9 @@ export function revokePage(c: ConsoleContext, key: Key) {
           )}{' '}
           To replace a key that is in use, rotate it instead.
         </p>
-        <div class="submit">
-          <button type="submit" class="danger">
-            Revoke key
-          </button>
-          <a href={own}>Cancel</a>
-        </div>
+        <Submit back={own} danger>
+          Revoke key
+        </Submit>
       </Form>
     </Card>,
   );

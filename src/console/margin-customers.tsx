@@ -87,7 +87,7 @@ export const CustomersMargin: FC<Shown> = (shown) => {
   if (asked.customers === 0)
     return (
       <Card title="Margin by customer">
-        <Empty title="Nobody in this period">Customers appear here as soon as they are created.</Empty>
+        <Empty title="No customers in this period">Customers appear here as soon as they are created.</Empty>
       </Card>
     );
   return (
@@ -220,7 +220,7 @@ const CustomersTable: FC<Shown> = (shown) => {
       ),
     },
     {
-      title: 'Of revenue',
+      title: 'Share of revenue',
       figure: true,
       sort: sortBy('marginPercent'),
       cell: (item) =>

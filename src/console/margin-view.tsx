@@ -167,7 +167,9 @@ export async function planMarginCard(c: ConsoleContext, planId: string): Promise
         />
       ) : (
         <Empty title={byPlan === null ? 'Too many customers' : 'No customers'}>
-          {byPlan === null ? 'With so many, it is not known by plan.' : 'Nobody had the plan in these days.'}
+          {byPlan === null
+            ? 'With so many customers, the margin is not computed by plan.'
+            : 'No customer had the plan in these days.'}
         </Empty>
       )}
     </Card>

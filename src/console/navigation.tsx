@@ -36,7 +36,7 @@ export const ORGANIZATION_GROUPS: readonly NavigationGroup[] = [
       { path: 'calls', title: 'Calls' },
       { path: 'anomalies', title: 'Anomalies' },
       { path: 'alerts', title: 'Alerts' },
-      { path: 'events', title: 'Events' },
+      { path: 'events', title: 'Event log' },
     ],
   },
   {
@@ -74,7 +74,7 @@ export const SERVICE_GROUP: NavigationGroup = {
     { path: 'catalog', title: 'Model catalog' },
     { path: 'health', title: 'Health' },
     { path: 'operators', title: 'Operators' },
-    { path: 'events', title: 'Operator events' },
+    { path: 'events', title: 'Full event log' },
   ],
 };
 

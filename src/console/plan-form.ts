@@ -6,8 +6,10 @@ import { Plan } from '../contract/plans.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import { LIMIT_NAMES, METER_SLOTS } from '../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, type CustomMeter, hasCapability } from '../domain/plan.ts';
+import { putPlan } from '../operator/plans.ts';
 import { count } from '../ui/format.ts';
 import type { Fields } from './context.ts';
+import { bodyIn, storedIn } from './schema-form.tsx';
 import { isChecked, text, typedNumber } from './submitted.ts';
 
 /** Empty rows of prices that the form offers, up to the most that a plan may have. */
@@ -18,35 +20,47 @@ const NONE = 'none';
 /** The initial values of a new plan: the contract's defaults. */
 export const NEW_PLAN = Plan.parse({ name: 'New', limitType: 'BLOCK' });
 
-/** The fields that show a plan. */
+/** The fields that read as the contract has them: all but a meter's, and those whose absence means something. */
+const PLAIN = [
+  'name',
+  'limitType',
+  'reasoningLevel',
+  ...LIMIT_NAMES.map((name) => `limits.${name}`),
+  ...CAPABILITIES.map((name) => `features.${name}`),
+  'reserveOutputTokens',
+  'maxOutputTokens',
+  'maxAnswers',
+  'payg.enabled',
+  'payg.markupPercent',
+  'payg.maxOutputTokens',
+  'payg.holds',
+];
+const PLAIN_OF_METER = ['enabled', 'label', 'included', 'unlimited', 'funding.credits', 'funding.payg'];
+
+/** The fields that show a plan. What versions from before a field lack has its default. */
 export function fieldsOfPlan(plan: Plan): Fields {
-  const fields: Fields = {
-    name: plan.name,
-    limitType: plan.limitType,
-    reasoningLevel: plan.reasoningLevel,
-    priceUsd: plan.priceUsd ?? '',
-    'replenish.every': plan.replenish ? String(plan.replenish.every) : '1',
-    'replenish.unit': plan.replenish?.unit ?? 'NEVER',
+  const { payg, replenish, alerts } = plan;
+  const bounded = {
+    ...plan,
+    features: Object.fromEntries(CAPABILITIES.map((name) => [name, hasCapability(plan, name)])),
+    maxAnswers: plan.maxAnswers ?? ANSWERS_MAX_DEFAULT,
+    payg: {
+      ...payg,
+      maxOutputTokens: payg.maxOutputTokens === undefined ? OUTPUT_TOKENS_MAX_DEFAULT : payg.maxOutputTokens,
+      holds: payg.holds ?? 'EXACT',
+    },
+  };
+  return {
+    ...storedIn(putPlan, bounded).values,
+    'replenish.every': replenish ? String(replenish.every) : '1',
+    'replenish.unit': replenish?.unit ?? 'NEVER',
     'rollingCalls.limit': shown(plan.rollingCalls?.limit),
     'rollingCalls.windowSeconds': shown(plan.rollingCalls?.windowSeconds),
-    reserveOutputTokens: shown(plan.reserveOutputTokens),
-    maxOutputTokens: shown(plan.maxOutputTokens),
-    maxAnswers: String(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT),
-    'payg.enabled': on(plan.payg.enabled),
-    'payg.markupPercent': String(plan.payg.markupPercent),
-    // Versions from before the bound have its default.
-    'payg.maxOutputTokens': shown(
-      plan.payg.maxOutputTokens === undefined ? OUTPUT_TOKENS_MAX_DEFAULT : plan.payg.maxOutputTokens,
-    ),
-    'payg.holds': plan.payg.holds ?? 'EXACT',
-    'alerts.thresholdsPercent': shownThresholds(plan.alerts?.thresholdsPercent),
-    'alerts.balanceBelowUsd': plan.alerts?.balanceBelowUsd === null ? NONE : (plan.alerts?.balanceBelowUsd ?? ''),
-    'alerts.balanceBelowDays': plan.alerts?.balanceBelowDays === null ? NONE : shown(plan.alerts?.balanceBelowDays),
+    'alerts.thresholdsPercent': shownThresholds(alerts?.thresholdsPercent),
+    'alerts.balanceBelowUsd': alerts?.balanceBelowUsd === null ? NONE : (alerts?.balanceBelowUsd ?? ''),
+    'alerts.balanceBelowDays': alerts?.balanceBelowDays === null ? NONE : shown(alerts?.balanceBelowDays),
+    ...Object.assign({}, ...METER_SLOTS.map((slot) => fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]))),
   };
-  for (const name of LIMIT_NAMES) fields[`limits.${name}`] = shown(plan.limits[name]);
-  for (const name of CAPABILITIES) fields[`features.${name}`] = on(hasCapability(plan, name));
-  for (const slot of METER_SLOTS) Object.assign(fields, fieldsOfMeter(`customMeters.${slot}`, plan.customMeters[slot]));
-  return fields;
 }
 
 function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
@@ -54,11 +68,6 @@ function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
   const fields: Fields = {
     [`${path}.listed`]: on(meter !== undefined),
     [`${path}.enabled`]: on(meter?.enabled ?? true),
-    [`${path}.label`]: meter?.label ?? '',
-    [`${path}.included`]: shown(meter?.included),
-    [`${path}.unlimited`]: on(meter?.unlimited ?? false),
-    [`${path}.funding.credits`]: on(meter?.funding.credits ?? false),
-    [`${path}.funding.payg`]: on(meter?.funding.payg ?? false),
     [`${path}.overage.model`]: overage?.model ?? '',
     [`${path}.overage.priceUsd`]: overage?.model === 'SINGLE' ? overage.priceUsd : '',
     [`${path}.overage.per`]: overage?.model === 'SINGLE' ? overage.per : '',
@@ -73,33 +82,14 @@ function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
 
 /** The plan document that the fields describe, not yet validated. */
 export function planOfFields(fields: Fields): unknown {
-  const replenishUnit = text(fields, 'replenish.unit');
+  const unit = text(fields, 'replenish.unit');
   const rolling = [typedNumber(fields, 'rollingCalls.limit'), typedNumber(fields, 'rollingCalls.windowSeconds')];
+  const [limit, windowSeconds] = rolling;
   return {
-    name: text(fields, 'name'),
-    limitType: text(fields, 'limitType'),
-    reasoningLevel: text(fields, 'reasoningLevel'),
-    replenish:
-      replenishUnit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit: replenishUnit },
-    limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, typedNumber(fields, `limits.${name}`) ?? null])),
-    features: Object.fromEntries(CAPABILITIES.map((name) => [name, isChecked(fields, `features.${name}`)])),
-    rollingCalls: rolling.every((value) => value === undefined)
-      ? null
-      : { limit: rolling[0], windowSeconds: rolling[1] },
-    reserveOutputTokens: typedNumber(fields, 'reserveOutputTokens') ?? null,
-    maxOutputTokens: typedNumber(fields, 'maxOutputTokens') ?? null,
-    maxAnswers: typedNumber(fields, 'maxAnswers') ?? ANSWERS_MAX_DEFAULT,
-    payg: {
-      enabled: isChecked(fields, 'payg.enabled'),
-      markupPercent: typedNumber(fields, 'payg.markupPercent') ?? 0,
-      maxOutputTokens: typedNumber(fields, 'payg.maxOutputTokens') ?? null,
-      holds: text(fields, 'payg.holds'),
-    },
-    customMeters: Object.fromEntries(
-      METER_SLOTS.flatMap((slot) =>
-        isChecked(fields, `customMeters.${slot}.listed`) ? [[slot, meterOfFields(fields, `customMeters.${slot}`)]] : [],
-      ),
-    ),
+    ...bodyIn(putPlan, fields, PLAIN),
+    replenish: unit === 'NEVER' ? null : { every: typedNumber(fields, 'replenish.every'), unit },
+    rollingCalls: rolling.every((value) => value === undefined) ? null : { limit, windowSeconds },
+    customMeters: metersOfFields(fields),
     ...alertsOfFields(fields),
     ...(text(fields, 'priceUsd') !== '' && { priceUsd: decimalOf(fields, 'priceUsd') }),
   };
@@ -130,17 +120,23 @@ function shownThresholds(percents: readonly number[] | undefined): string {
   return percents.length === 0 ? NONE : percents.join(', ');
 }
 
-function meterOfFields(fields: Fields, path: string): unknown {
-  const overage = overageOfFields(fields, `${path}.overage`);
-  return {
-    enabled: isChecked(fields, `${path}.enabled`),
-    label: text(fields, `${path}.label`),
-    included: typedNumber(fields, `${path}.included`) ?? 0,
-    unlimited: isChecked(fields, `${path}.unlimited`),
-    funding: { credits: isChecked(fields, `${path}.funding.credits`), payg: isChecked(fields, `${path}.funding.payg`) },
-    ...(overage !== undefined && { overage }),
-  };
+/** A meter without a label is refused, and not named after its slot. */
+function metersOfFields(fields: Fields): Record<string, unknown> {
+  const listed = METER_SLOTS.filter((slot) => isChecked(fields, `customMeters.${slot}.listed`));
+  const meters = listed.map((slot) => {
+    const path = `customMeters.${slot}`;
+    const overage = overageOfFields(fields, `${path}.overage`);
+    const plain = bodyIn(
+      putPlan,
+      fields,
+      PLAIN_OF_METER.map((name) => `${path}.${name}`),
+    ) as PlainMeters;
+    return [slot, { label: '', ...plain.customMeters[slot], ...(overage !== undefined && { overage }) }] as const;
+  });
+  return Object.fromEntries(meters);
 }
+
+type PlainMeters = { customMeters: Record<string, object> };
 
 function overageOfFields(fields: Fields, path: string): unknown {
   const model = text(fields, `${path}.model`);

@@ -1,22 +1,30 @@
 /**
- * Forms made from an operation's schema: each field of its body is drawn by its type, named as the contract names it, with
- * the contract's description as its hint; and what was submitted is read back into a body.
+ * Forms made from an operation's schema: each field of its body is drawn by its type, with its name in words and the
+ * contract's description as its hint; what is stored is shown in the fields, and what was submitted is read back into a
+ * body.
  */
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import { type InputField, inputFields } from '../contract/input-fields.ts';
 import type { Operation } from '../contract/operations.ts';
-import { Checkbox, CheckGroup, type FormState, Select, TextArea, TextField } from '../ui/form.tsx';
-import { words } from '../ui/format.ts';
+import {
+  Checkbox,
+  CheckGroup,
+  Choice,
+  type FormState,
+  type Options,
+  Select,
+  TextArea,
+  TextField,
+} from '../ui/form.tsx';
+import { count, words } from '../ui/format.ts';
 import type { Fields } from './context.ts';
-import { fieldLabel } from './field-words.ts';
-import { isChecked, lines, text, texts, typedNumber } from './submitted.ts';
+import { fieldLabel, isRecord } from './field-words.ts';
+import { instantIn, shownInstant } from './form-instants.ts';
+import { isChecked, lines, numberIn, text, texts, typedNumber } from './submitted.ts';
 
 interface OfBody {
   operation: Operation;
 }
-
-/** Characters of `2026-11-25T09:30`, as a field for a time has it. */
-const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
 
 /**
  * The body that a form submits, not yet validated. `paths` are the fields that the form has, if these are not all of the
@@ -31,25 +39,25 @@ export function bodyIn({ operation }: OfBody, fields: Fields, paths?: readonly s
   return body;
 }
 
+/** The fields in the order of `paths`, or of the contract. */
 function bodyFields({ body }: Operation, paths: readonly string[] | undefined): InputField[] {
   const fields = body ? inputFields(body, { inner: true }) : [];
-  return paths ? fields.filter(({ path }) => paths.includes(path)) : fields;
+  return paths ? paths.flatMap((path) => fields.find((field) => field.path === path) ?? []) : fields;
 }
 
-function valueIn({ path, kind, choices, nullable, format }: InputField, fields: Fields): unknown {
+function valueIn({ path, kind, choices, nullable, required, format, mayBeEmpty }: InputField, fields: Fields): unknown {
   if (kind === 'boolean') return isChecked(fields, path);
   const empty = nullable ? null : undefined;
   if (kind === 'number') return typedNumber(fields, path) ?? empty;
-  if (kind === 'text') return (format === 'date-time' ? instantIn(fields, path) : text(fields, path)) || empty;
+  if (kind === 'text') return textIn(path, format, fields) || empty;
   const items = choices ? texts(fields, path) : lines(fields, path);
-  if (items.length === 0 && nullable) return null;
-  return kind === 'numbers' ? items.map(Number) : items;
+  if (items.length === 0 && (nullable || !(mayBeEmpty || required))) return empty;
+  return kind === 'numbers' ? items.map(numberIn) : items;
 }
 
-/** A time of the form, which is in UTC, as an instant. Browsers leave seconds out if there are none. */
-function instantIn(fields: Fields, path: string): string {
-  const time = text(fields, path);
-  return time === '' ? '' : `${time}${time.length === MINUTE_LENGTH ? ':00' : ''}Z`;
+function textIn(path: string, format: string | null, fields: Fields): string {
+  if (format === 'date-time') return instantIn(text(fields, path));
+  return path.endsWith('Usd') ? text(fields, path).replace(/^\$/, '') : text(fields, path);
 }
 
 function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], value: unknown): void {
@@ -62,30 +70,90 @@ function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], va
   setAt(inner, rest, value);
 }
 
-interface BodyFieldsProps {
-  of: OfBody;
-  state: FormState;
-  /** What values are called, if not by their own names. */
-  names?: Readonly<Record<string, string>>;
+/** The fields of a body that show what is stored. */
+export function storedIn({ operation }: OfBody, stored: object): FormState {
+  const values = bodyFields(operation, undefined).map((field) => [field.path, shown(field, stored)] as const);
+  return { values: Object.fromEntries(values), details: [] };
 }
 
-/** The fields of an operation's body, in the order of the contract. */
-export const BodyFields: FC<BodyFieldsProps> = ({ of, state, names = {} }) => (
+function shown({ path, choices, format }: InputField, stored: object): string | string[] {
+  const value = path.split('.').reduce<unknown>((outer, name) => (isRecord(outer) ? outer[name] : undefined), stored);
+  if (value === undefined || value === null || value === false) return '';
+  if (value === true) return 'on';
+  if (typeof value === 'number') return Number.isInteger(value) ? count(value) : String(value);
+  if (Array.isArray(value)) return choices ? value.map(String) : value.join('\n');
+  return format === 'date-time' ? shownInstant(String(value)) : String(value);
+}
+
+/** What a page says of a field in place of the contract. */
+interface Override {
+  label?: string;
+  hint?: Child;
+  options?: Options;
+  required?: boolean;
+  placeholder?: string;
+}
+
+interface BodyFieldsProps {
+  of: OfBody;
+  /** The fields that are drawn, in this order; all of the body's if there are none. */
+  paths?: readonly string[];
+  overrides?: Readonly<Record<string, Override>>;
+}
+
+/** The fields of an operation's body. */
+export const BodyFields: FC<BodyFieldsProps> = ({ of, paths, overrides = {} }) => (
   <>
-    {bodyFields(of.operation, undefined).map((field) => (
-      <BodyField field={field} state={state} names={names} />
+    {bodyFields(of.operation, paths).map((field) => (
+      <BodyField field={field} override={overrides[field.path] ?? {}} />
     ))}
   </>
 );
 
-const BodyField: FC<Omit<Required<BodyFieldsProps>, 'of'> & { field: InputField }> = ({ field, state, names }) => {
-  const { path, kind, choices, required, nullable, format, description } = field;
-  const named = { name: path, label: fieldLabel(path), state, hint: `${description}.` };
-  const options = choices?.map((choice) => [choice, names[choice] ?? words(choice)] as const);
+const BodyField: FC<{ field: InputField; override: Override }> = ({ field, override }) => {
+  const { path, kind, choices, required, nullable, format, isShare } = field;
+  const own = choices?.map((choice) => [choice, words(choice)] as const);
+  const { options = own && (required && !nullable ? own : [['', ''] as const, ...own]), ...others } = override;
+  const label = format === 'date-time' ? `${fieldLabel(path)} (UTC)` : fieldLabel(path);
+  const named = { name: path, label, hint: hintOf(field), required: required && kind !== 'list', ...others };
   if (kind === 'boolean') return <Checkbox {...named} />;
-  if (options && kind === 'list') return <CheckGroup {...named} options={options} />;
-  if (options) return <Select {...named} options={required && !nullable ? options : [['', ''], ...options]} />;
-  if (kind === 'list' || kind === 'numbers') return <TextArea {...named} hint={`${description}. One per line.`} />;
-  const type = format === 'date-time' ? 'datetime-local' : format === 'uri' ? 'url' : 'text';
-  return <TextField {...named} type={type} numeric={kind === 'number'} required={required} />;
+  if (kind === 'list' && choices) return <CheckGroup {...named} options={override.options ?? own ?? []} />;
+  if (options)
+    return options.some(([, , hint]) => hint) ? (
+      <Choice {...named} options={options} />
+    ) : (
+      <Select {...named} options={options} />
+    );
+  if (kind === 'list' || kind === 'numbers') return <TextArea {...named} />;
+  return (
+    <TextField
+      {...named}
+      type={typeOf(format)}
+      numeric={kind === 'number' || path.endsWith('Usd')}
+      {...(isShare && { example: '0.5' })}
+    />
+  );
 };
+
+/** In a form, what is absent or `null` is empty. */
+function hintOf({ kind, choices, description }: InputField): string {
+  const text = description
+    .replaceAll('`', '')
+    .replace(/; (?:absent|null): /, '. If empty, ')
+    .replace(/; null for /, '. Leave empty for ')
+    .replaceAll(/\b(?:absent|null)\b/g, 'empty');
+  return (kind === 'list' || kind === 'numbers') && !choices ? `${text}. One per line.` : `${text}.`;
+}
+
+function typeOf(format: string | null): 'text' | 'url' | 'password' | 'datetime-local' {
+  switch (format) {
+    case 'date-time':
+      return 'datetime-local';
+    case 'uri':
+      return 'url';
+    case 'password':
+      return 'password';
+    default:
+      return 'text';
+  }
+}

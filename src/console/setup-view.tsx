@@ -18,7 +18,7 @@ const STEPS: Readonly<Record<Step, readonly [title: string, page: string | null]
   plan: ['Create a plan', 'new-plan'],
   defaultPlan: ['Set the default plan', 'settings'],
   key: ['Create an API key', 'keys/new'],
-  vendor: ['Add the key of a vendor', 'vendors'],
+  vendor: ['Add a vendor key', 'vendors'],
   models: ['Map models', 'models'],
   webhook: ['Register a webhook', 'new-webhook'],
   call: ['First call received', null],

@@ -23,13 +23,13 @@ export async function submittedIn(data: FormData): Promise<Submitted & { csrf: s
   return { fields, files, csrf: text(fields, 'csrf'), nonce: NONCE.test(nonce) ? nonce : crypto.randomUUID() };
 }
 
-/** The text of a field, trimmed; empty where there is none. */
+/** The text of a field, trimmed; empty if there is none. */
 export function text(fields: Fields, name: string): string {
   const value = fields[name];
   return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
 }
 
-/** The text of a field, or nothing where it is empty. */
+/** The text of a field, or nothing if it is empty. */
 export function optionalText(fields: Fields, name: string): string | undefined {
   return text(fields, name) || undefined;
 }
@@ -47,10 +47,14 @@ export function lines(fields: Fields, name: string): string[] {
     .filter(Boolean);
 }
 
-/** A number as people type it (`1,000`); the text where it is not a number; `undefined` where the field is empty. */
+/** The number of a field; `undefined` if the field is empty. */
 export function typedNumber(fields: Fields, name: string): number | string | undefined {
   const typed = text(fields, name);
-  if (typed === '') return undefined;
+  return typed === '' ? undefined : numberIn(typed);
+}
+
+/** A number as people type it (`1,000`); the text if it is not a number. */
+export function numberIn(typed: string): number | string {
   const number = Number(typed.replaceAll(/(?<=\d)[,_ ](?=\d{3}(\D|$))/g, ''));
   return Number.isNaN(number) ? typed : number;
 }

@@ -1,5 +1,5 @@
 /**
- * A webhook in words: whether it is on, what it gets; and its secret, on the one page that shows it.
+ * A webhook in words: whether it is enabled, what it gets; and its secret, on the one page that shows it.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -14,9 +14,11 @@ import { ShownBefore } from './shown-once.tsx';
 
 export const WebhookState: FC<{ webhook: WebhookDetail }> = ({ webhook: { enabled, disabled, failingSince } }) =>
   enabled ? (
-    <Badge tone={failingSince === null ? 'good' : 'warn'}>{failingSince === null ? 'on' : 'on, failing'}</Badge>
+    <Badge tone={failingSince === null ? 'good' : 'warn'}>
+      {failingSince === null ? 'enabled' : 'enabled, failing'}
+    </Badge>
   ) : (
-    <Badge tone={disabled === null ? 'plain' : 'bad'}>{disabled === null ? 'off' : 'switched off'}</Badge>
+    <Badge tone={disabled === null ? 'plain' : 'bad'}>disabled</Badge>
   );
 
 export function whyDisabled({ reason }: NonNullable<Webhook['disabled']>): string {

@@ -12,7 +12,11 @@ export interface InputField {
   choices: readonly string[] | null;
   nullable: boolean;
   required: boolean;
-  /** `date-time` for an instant. */
+  /** A list that may have no item. */
+  mayBeEmpty: boolean;
+  /** A number from 0 to 1. */
+  isShare: boolean;
+  /** `date-time` of an instant. */
   format: string | null;
   description: string;
 }
@@ -24,6 +28,8 @@ interface JsonSchema {
   enum?: string[];
   const?: unknown;
   items?: JsonSchema;
+  minItems?: number;
+  maximum?: number;
   properties?: Record<string, JsonSchema>;
   additionalProperties?: unknown;
   required?: string[];
@@ -58,6 +64,7 @@ function combine(properties: JsonSchema[]): JsonSchema {
   if (properties.length < 2 || properties.some((property) => property.const === undefined)) return first;
   return {
     ...first,
+    enum: properties.map((property) => String(property.const)),
     description: properties.map((property) => `${property.const}: ${property.description}`).join('; '),
   };
 }
@@ -79,6 +86,8 @@ function fieldOf(path: string, property: JsonSchema, required: boolean): InputFi
     choices: (type.items ?? type).enum ?? null,
     nullable: types.some((one) => one.type === 'null'),
     required,
+    mayBeEmpty: (type.minItems ?? 0) === 0,
+    isShare: type.maximum === 1,
     format: type.format ?? null,
     description: property.description ?? '',
   };

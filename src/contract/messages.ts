@@ -9,7 +9,7 @@ export function useContractMessages(): void {
   z.config({ customError: describeRule });
 }
 
-function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
+function describeRule(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'is required';
@@ -30,10 +30,27 @@ function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
       return 'is unknown';
     case 'invalid_union':
       return issue.input === undefined ? 'is required' : 'has none of the allowed shapes';
+    case 'invalid_format':
+      return FORMATS[issue.format] ?? 'has the wrong form';
+    case 'not_multiple_of':
+      return `must be a multiple of ${issue.divisor}`;
+    case 'invalid_key':
+      return 'has a name that is not allowed';
+    case 'invalid_element':
+      return 'has an item that is not allowed';
     default:
-      return undefined;
+      return 'is not valid';
   }
 }
+
+/** Texts of a form that has a name. */
+const FORMATS: Readonly<Record<string, string>> = {
+  datetime: 'must be a date and time in UTC, such as 2026-11-25T09:30:00Z',
+  date: 'must be a date, such as 2026-11-25',
+  url: 'must be an address, such as https://example.com',
+  uuid: 'must be a UUID, such as 3f2a8c1e-5b7d-4e9a-8c6f-1d2e3f4a5b6c',
+  email: 'must be an e-mail address, such as ada@example.com',
+};
 
 function article(noun: string): 'a' | 'an' {
   return /^[aeiou]/.test(noun) ? 'an' : 'a';

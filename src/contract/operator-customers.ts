@@ -19,7 +19,9 @@ const unit = z.enum(CREDIT_UNITS);
 
 const GrantTerms = z.object({
   expiresAt: instant.optional().describe('Can be spent before this instant; absent: it never expires'),
-  reference: text(200).optional().describe("The operator's own reference, for example of a payment"),
+  reference: text(200)
+    .optional()
+    .describe("The operator's own reference, for example of a payment; the ledger shows it"),
 });
 
 export const GrantCreditRequest = z.discriminatedUnion('kind', [
@@ -27,17 +29,17 @@ export const GrantCreditRequest = z.discriminatedUnion('kind', [
     kind: z.literal('USD').describe('Adds to the USD balance'),
     amountUsd: z
       .string()
-      .regex(/^\d{1,8}(\.\d{1,9})?$/, 'must be a decimal number as a string, with at most nine decimals')
+      .regex(/^\d{1,8}(\.\d{1,9})?$/, 'must be a decimal number of USD with at most nine decimals, such as "25.00"')
       .refine(
         (value) => Number(value) > 0 && Number(value) <= CREDIT_USD_MAX,
         `must be above 0 and at most ${CREDIT_USD_MAX}`,
       )
-      .describe('Amount, for example "25.00"'),
+      .describe('Amount of a USD credit with at most nine decimals, for example "25.00"'),
   }),
   GrantTerms.extend({
     kind: z.literal('METER').describe('Adds units of a custom meter'),
-    meterSlot: MeterSlot.describe('The meter'),
-    units: z.number().int().positive().max(CREDIT_UNITS_MAX).describe('Units'),
+    meterSlot: MeterSlot.describe('The meter of a credit of units'),
+    units: z.number().int().positive().max(CREDIT_UNITS_MAX).describe('Whole units of that meter'),
   }),
 ]);
 

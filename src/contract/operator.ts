@@ -65,7 +65,7 @@ export const RETENTION_DEFAULTS: Retention = {
 
 export const CreateOrganizationRequest = z.object({
   name: name.describe('Display name'),
-  organizationId: organizationId.optional().describe('Chosen id; Callmeter makes one if it is absent'),
+  organizationId: organizationId.optional().describe('Your own choice of a UUID; if it is absent, Callmeter makes one'),
 });
 
 export const UpdateOrganizationRequest = z
@@ -166,14 +166,14 @@ const MODELS_NAMED = 'named as in a request: `provider/model`, a bare name, or a
 
 export const CreateKeyRequest = z.object({
   name: name.describe('What the key is for'),
-  prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, or a legacy prefix'),
+  prefix: z.enum(KEY_PREFIXES).default('utk-').describe('`utk-`, `ek-` for the usage widget, or a legacy prefix'),
   scopes: z
     .array(Scope)
     .min(1)
     .max(20)
     .optional()
     .describe('Stored scopes; absent means all server scopes for `utk-`, the historical ones for a legacy prefix'),
-  models: keyModels.optional().describe(`The only models that the key may run, ${MODELS_NAMED}; absent is any`),
+  models: keyModels.optional().describe(`The only models that the key may run, ${MODELS_NAMED}; absent: any`),
   features: keyFeatures
     .optional()
     .describe('The only features that the key may be used for; each request must name one of them; absent: any'),
@@ -200,7 +200,7 @@ export const UpdateKeyRequest = z
     models: keyModels
       .nullable()
       .optional()
-      .describe(`The only models that the key may run, ${MODELS_NAMED}; null is any`),
+      .describe(`The only models that the key may run, ${MODELS_NAMED}; null: any`),
     features: keyFeatures
       .nullable()
       .optional()

@@ -16,8 +16,8 @@ const OUTPUT_TOKENS_MAX = 10_000_000;
 const outputTokens = z.number().int().min(1).max(OUTPUT_TOKENS_MAX).nullable();
 
 const limit = z.number().int().nonnegative().max(COUNT_MAX).nullable().default(null);
-const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a non-negative decimal number as a string');
-const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number as a string');
+const decimal = z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, 'must be a decimal number of USD, such as "12.50"');
+const positiveInteger = z.string().regex(/^[1-9]\d{0,14}$/, 'must be a positive whole number, such as "1000"');
 
 const OverageTier = z.strictObject({
   upTo: positiveInteger.nullable().describe('Last overage unit of the tier; null on the last tier'),

@@ -82,12 +82,12 @@ const ShortForm = z.object({
   cachedInputUsdPerMillion: rate
     .optional()
     .describe(
-      "USD per million input tokens read from the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
+      "USD per million input tokens read from the prompt cache; absent: by the catalog's ratio to the input rate, or the input rate itself",
     ),
   cacheWriteUsdPerMillion: rate
     .optional()
     .describe(
-      "USD per million input tokens written to the prompt cache; absent: by the catalog's ratio to the input rate, else the input rate",
+      "USD per million input tokens written to the prompt cache; absent: by the catalog's ratio to the input rate, or the input rate itself",
     ),
   components: z
     .array(PriceComponent)
@@ -99,7 +99,7 @@ const ShortForm = z.object({
     .boolean()
     .optional()
     .describe(
-      "Only stated rates count. Absent or false: other token rates follow the catalog's rates of the same model, as assumptions of each call that uses them",
+      "Only stated rates count. Otherwise, other token rates follow the catalog's rates of the same model, as assumptions of each call that uses them",
     ),
 });
 

@@ -64,7 +64,7 @@ export const SetVendorRequest = z.object({
     .string()
     .regex(/^[\x21-\x7e]{1,500}$/, 'must be 1 to 500 visible ASCII characters')
     .refine((key) => !PLACEHOLDER.test(key), 'must be a key, not a placeholder such as sk-... or YOUR-KEY')
-    .describe("The vendor's key; stored encrypted and never returned"),
+    .meta({ format: 'password', description: "The vendor's key; stored encrypted and never returned" }),
   baseUrl: z
     .url({ protocol: /^https?$/, error: 'must be an http or https address' })
     .max(500)

@@ -67,7 +67,7 @@ export async function insertSample(
   const [row] = rows;
   if (row) return { row, existed: inserted.meta.changes === 0 };
   const [quota] = quotas;
-  if (!quota) throw new Error('the quota was stored before the sample');
+  if (!quota) throw new Error('the size of the samples was stored before the sample');
   return { row: null, quota };
 }
 

@@ -150,7 +150,7 @@ export function homePage(steps: readonly Step[], origin: string): Promise<string
           <p>
             In a clone of the repository, with Node 20.20 or newer. You get a demo organization, its key and a vendor
             for trying out: no key of OpenAI, Anthropic or Google is needed. <code>npm run demo</code> then shows three
-            vendors, an exhausted quota and a downgrade.
+            vendors, an exhausted allowance and a downgrade.
           </p>
           <pre class="json">npm ci && npm start</pre>
           <p>

@@ -1,10 +1,11 @@
 /**
  * Forms that work without scripts: fields with their errors, and the hidden fields of every form.
  *
- * A field has the name of the path that it fills in (`limits.premiumCalls`), as error details have it, so that each
- * error appears at its field. Errors without a field are listed above the form.
+ * A form gives its fields what was typed and what is wrong. A field has the name of the path that it fills in
+ * (`limits.premiumCalls`), as error details have it, so that each error appears at its field. The summary above the form
+ * calls each field by its label, and the first field that is wrong has the focus.
  */
-import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import { type Child, createContext, type FC, type PropsWithChildren, useContext } from 'hono/jsx';
 import type { Operation } from '../contract/operations.ts';
 
 export interface Detail {
@@ -17,6 +18,8 @@ export interface FormState {
   values: Readonly<Record<string, string | readonly string[] | undefined>>;
   details: readonly Detail[];
 }
+
+export const BLANK: FormState = { values: {}, details: [] };
 
 export function typed({ values }: FormState, name: string): string {
   const value = values[name];
@@ -43,6 +46,28 @@ const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
   </>
 );
 
+/** A form while it is rendered: its state, and what its fields say of themselves. */
+interface Rendered {
+  state: FormState;
+  fields: Map<string, { label: string; example: string | undefined }>;
+  /** A field has the focus: the first one that is wrong. */
+  hasFocus: boolean;
+}
+
+const CurrentForm = createContext<Rendered>({ state: BLANK, fields: new Map(), hasFocus: false });
+
+/** The fields of a form below the summary of its errors. The fields are rendered first, because the summary names them. */
+const Filled: FC<PropsWithChildren<{ state: FormState }>> = ({ state, children }) => {
+  const form: Rendered = { state, fields: new Map(), hasFocus: false };
+  const fields = CurrentForm.Provider({ value: form, children });
+  return (
+    <>
+      <ErrorSummary form={form} />
+      {fields}
+    </>
+  );
+};
+
 interface FormProps {
   id?: string;
   /** The use case that the form is sent to; without it the form changes nothing but the operator's own browser. */
@@ -50,44 +75,32 @@ interface FormProps {
   action: string;
   secrets: FormSecrets;
   state?: FormState;
-  /** Paths that have a field; other errors are listed above the form. */
   upload?: boolean;
-  class?: string;
   label?: string;
 }
 
-export const Form: FC<PropsWithChildren<FormProps>> = ({
-  id,
-  of,
-  action,
-  secrets,
-  state,
-  upload,
-  class: style = 'form',
-  label,
-  children,
-}) => {
+export const Form: FC<PropsWithChildren<FormProps>> = (props) => {
+  const { id, of, action, secrets, state = BLANK, upload, label, children } = props;
   const needed = secrets.needs(of);
   return (
     <form
       method="post"
       action={action}
       id={id}
-      class={style}
+      class="form"
       enctype={upload ? 'multipart/form-data' : undefined}
       aria-label={label}
     >
       {needed === null ? (
         <>
           <Hidden secrets={secrets} />
-          {state && <ErrorSummary details={state.details} />}
-          {children}
+          <Filled state={state}>{children}</Filled>
         </>
       ) : (
         <>
           <p class="quiet hint">Only an operator with the role {needed} may send this.</p>
           <fieldset disabled class="plain">
-            {children}
+            <Filled state={state}>{children}</Filled>
           </fieldset>
         </>
       )}
@@ -95,22 +108,58 @@ export const Form: FC<PropsWithChildren<FormProps>> = ({
   );
 };
 
+/** A form that asks for a page and changes nothing. With a label it is a search, named after what it looks for. */
+export const GetForm: FC<PropsWithChildren<{ action: string; state: FormState; label?: string }>> = (props) => {
+  const { action, state, label, children } = props;
+  const form = (
+    <form method="get" action={action} class="form">
+      <Filled state={state}>{children}</Filled>
+    </form>
+  );
+  return label === undefined ? form : <search aria-label={label}>{form}</search>;
+};
+
+/** The button that sends a form, and the way back. */
+export const Submit: FC<PropsWithChildren<{ back?: string; danger?: boolean }>> = ({ back, danger, children }) => (
+  <div class="submit">
+    <button type="submit" class={danger ? 'danger' : 'primary'}>
+      {children}
+    </button>
+    {back !== undefined && <a href={back}>Go back</a>}
+  </div>
+);
+
 /** The list of errors, each with a link to its field. */
-export const ErrorSummary: FC<{ details: readonly Detail[] }> = ({ details }) =>
-  details.length === 0 ? null : (
+const ErrorSummary: FC<{ form: Rendered }> = ({ form: { state, fields } }) =>
+  state.details.length === 0 ? null : (
     <div class="notice bad" role="alert">
-      <strong>{details.length === 1 ? 'This needs a change:' : `These ${details.length} need a change:`}</strong>
+      <strong>{state.details.length === 1 ? 'Correct this:' : 'Correct these:'}</strong>
       <ul>
-        {details.map(({ path, message }) => (
-          <li>{path === '' ? message : <a href={`#${idOf(fieldOf(path))}`}>{`${path}: ${message}`}</a>}</li>
-        ))}
+        {state.details.map(({ path, message }) => {
+          const name = fieldOf(path, fields);
+          const field = fields.get(name);
+          if (!field) return <li>{path === '' ? message : `${path}: ${message}`}</li>;
+          return (
+            <li>
+              <a href={`#${idOf(name)}`}>{`${field.label}: ${withExample(message, name, field.example)}`}</a>
+            </li>
+          );
+        })}
       </ul>
     </div>
   );
 
-/** The error of a list's item belongs to the field of the list. */
-function fieldOf(path: string): string {
-  return path.replace(/\.\d+$/, '');
+/** The field of a path, or of what it is inside of: `scopes.0` is an error of `scopes`. */
+function fieldOf(path: string, fields: Rendered['fields']): string {
+  const outer = path.replace(/\.[^.]+$/, '');
+  return fields.has(path) || outer === path ? path : fieldOf(outer, fields);
+}
+
+/** What the value must be, with an example of it: `must be a number of dollars, such as 12.50`. */
+function withExample(message: string, name: string, example: string | undefined): string {
+  if (example === undefined || !/^must be an? /.test(message) || message.includes('such as')) return message;
+  const rule = /Usd/.test(name) ? message.replace(/number$/, 'number of dollars') : message;
+  return `${rule}, such as ${example}`;
 }
 
 export function idOf(name: string): string {
@@ -120,78 +169,109 @@ export function idOf(name: string): string {
 interface FieldProps {
   name: string;
   label: string;
-  state: FormState;
   hint?: Child;
   required?: boolean;
 }
 
-/** A label, the control, its hint and its errors. */
-const Field: FC<PropsWithChildren<Omit<FieldProps, 'required'>>> = ({ name, label, state, hint, children }) => {
-  return (
-    <div class={errorsOf(state, name).length > 0 ? 'field wrong' : 'field'}>
-      <label for={idOf(name)}>{label}</label>
-      {children}
-      {hint && (
-        <p class="quiet hint" id={`${idOf(name)}-hint`}>
-          {hint}
-        </p>
-      )}
-      <Errors name={name} state={state} />
-    </div>
-  );
-};
+/** What a field shows of the form that it is in, which learns of the field. */
+function useField({ name, label, hint }: FieldProps, example?: string) {
+  const form = useContext(CurrentForm);
+  form.fields.set(name, { label, example });
+  const value = form.state.values[name];
+  const messages = form.state.details
+    .filter(({ path }) => path === name || path.startsWith(`${name}.`))
+    .map(({ message }) => withExample(message, name, example));
+  const isWrong = messages.length > 0;
+  const hasFocus = isWrong && !form.hasFocus;
+  if (hasFocus) form.hasFocus = true;
+  const id = idOf(name);
+  const describedBy = [hint ? `${id}-hint` : '', isWrong ? `${id}-error` : ''].filter(Boolean).join(' ');
+  return {
+    text: typed(form.state, name),
+    chosen: typeof value === 'string' ? [value] : (value ?? []),
+    error: messages.join('; '),
+    focus: { ...(hasFocus && { autofocus: true }) },
+    described: { ...(isWrong && { 'aria-invalid': 'true' }), ...(describedBy && { 'aria-describedby': describedBy }) },
+  } as const;
+}
 
-const Errors: FC<Pick<FieldProps, 'name' | 'state'>> = ({ name, state }) => {
-  const messages = errorsOf(state, name);
+/** The hint and the errors of a field. */
+const Notes: FC<{ name: string; hint: Child; error: string }> = ({ name, hint, error }) => (
+  <>
+    {hint && (
+      <p class="quiet hint" id={`${idOf(name)}-hint`}>
+        {hint}
+      </p>
+    )}
+    {error && (
+      <p class="error" id={`${idOf(name)}-error`}>
+        {error}
+      </p>
+    )}
+  </>
+);
+
+/** A label, the control, its hint and its errors. */
+const Field: FC<PropsWithChildren<FieldProps & { error: string }>> = ({ name, label, hint, error, children }) => (
+  <div class={error ? 'field wrong' : 'field'}>
+    <label for={idOf(name)}>{label}</label>
+    {children}
+    <Notes name={name} hint={hint} error={error} />
+  </div>
+);
+
+/** The error of fields together, which none of them has alone. */
+export const GroupError: FC<{ name: string; label: string }> = ({ name, label }) => {
+  const { state, fields } = useContext(CurrentForm);
+  fields.set(name, { label, example: undefined });
+  const messages = state.details.filter(({ path }) => path === name).map(({ message }) => message);
   return messages.length === 0 ? null : (
-    <p class="error" id={`${idOf(name)}-error`}>
+    <p class="error" id={idOf(name)}>
       {messages.join('; ')}
     </p>
   );
 };
 
-/** The errors of a field and of the paths inside it (`scopes.0` at `scopes`). */
-function errorsOf({ details }: FormState, name: string): string[] {
-  return details.filter(({ path }) => path === name || path.startsWith(`${name}.`)).map(({ message }) => message);
-}
-
-function described({ name, state, hint }: FieldProps) {
-  const wrong = errorsOf(state, name).length > 0;
-  const ids = [hint ? `${idOf(name)}-hint` : '', wrong ? `${idOf(name)}-error` : ''].filter(Boolean).join(' ');
-  return { ...(wrong && { 'aria-invalid': 'true' }), ...(ids && { 'aria-describedby': ids }) };
-}
-
 interface TextProps extends FieldProps {
   type?: 'text' | 'password' | 'search' | 'url' | 'date' | 'datetime-local';
   numeric?: boolean;
-  autocomplete?: string;
   placeholder?: string;
+  /** What one may type, for the error of who typed something else. */
+  example?: string;
 }
 
+/** Characters of `2026-11-25T09:30`: a value with seconds is kept only if the field has steps below a minute. */
+const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
+
 export const TextField: FC<TextProps> = (props) => {
-  const { name, label, state, hint, required, type = 'text', numeric, autocomplete = 'off', placeholder } = props;
+  const { name, required, type = 'text', numeric, placeholder } = props;
+  const { example = numeric ? (/Usd/.test(name) ? '12.50' : '100') : undefined } = props;
+  const { text, error, focus, described } = useField(props, example);
   return (
-    <Field name={name} label={label} state={state} hint={hint}>
+    <Field {...props} error={error}>
       <input
         id={idOf(name)}
         name={name}
         type={type}
-        value={type === 'password' ? '' : typed(state, name)}
+        value={type === 'password' ? '' : text}
         inputmode={numeric ? 'decimal' : undefined}
-        autocomplete={autocomplete}
+        step={type === 'datetime-local' && text.length > MINUTE_LENGTH ? 'any' : undefined}
+        autocomplete={type === 'password' ? 'new-password' : 'off'}
         placeholder={placeholder}
         required={required}
         spellcheck={false}
-        {...described(props)}
+        {...focus}
+        {...described}
       />
     </Field>
   );
 };
 
 export const TextArea: FC<FieldProps & { rows?: number; mono?: boolean }> = (props) => {
-  const { name, label, state, hint, required, rows = 4, mono } = props;
+  const { name, required, rows = 4, mono } = props;
+  const { text, error, focus, described } = useField(props);
   return (
-    <Field name={name} label={label} state={state} hint={hint}>
+    <Field {...props} error={error}>
       <textarea
         id={idOf(name)}
         name={name}
@@ -199,23 +279,27 @@ export const TextArea: FC<FieldProps & { rows?: number; mono?: boolean }> = (pro
         class={mono ? 'mono' : undefined}
         required={required}
         spellcheck={false}
-        {...described(props)}
+        {...focus}
+        {...described}
       >
-        {typed(state, name)}
+        {text}
       </textarea>
     </Field>
   );
 };
 
-export const Select: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = (props) => {
-  const { name, label, state, hint, options } = props;
-  const chosen = typed(state, name);
+/** The values that a field may have, each with its name, and perhaps with an explanation. */
+export type Options = readonly (readonly [value: string, name: string, hint?: Child])[];
+
+export const Select: FC<FieldProps & { options: Options }> = (props) => {
+  const { name, options } = props;
+  const { text, error, focus, described } = useField(props);
   return (
-    <Field name={name} label={label} state={state} hint={hint}>
-      <select id={idOf(name)} name={name} {...described(props)}>
-        {options.map(([value, text]) => (
-          <option value={value} selected={value === chosen}>
-            {text}
+    <Field {...props} error={error}>
+      <select id={idOf(name)} name={name} {...focus} {...described}>
+        {options.map(([value, option]) => (
+          <option value={value} selected={value === text}>
+            {option}
           </option>
         ))}
       </select>
@@ -224,76 +308,44 @@ export const Select: FC<FieldProps & { options: readonly (readonly [string, stri
 };
 
 export const Checkbox: FC<FieldProps> = (props) => {
-  const { name, label, state, hint } = props;
+  const { name, label, hint } = props;
+  const { text, error, focus, described } = useField(props);
   return (
     <div class="check">
-      <input
-        id={idOf(name)}
-        type="checkbox"
-        name={name}
-        value="on"
-        checked={typed(state, name) === 'on'}
-        {...described(props)}
-      />
+      <input id={idOf(name)} type="checkbox" name={name} value="on" checked={text === 'on'} {...focus} {...described} />
       <label for={idOf(name)}>{label}</label>
-      {hint && (
-        <p class="quiet hint" id={`${idOf(name)}-hint`}>
-          {hint}
-        </p>
-      )}
-      <Errors name={name} state={state} />
+      <Notes name={name} hint={hint} error={error} />
     </div>
   );
 };
 
 /** Several choices: checkboxes with the same name. */
-export const CheckGroup: FC<FieldProps & { options: readonly (readonly [string, string])[] }> = ({
-  name,
-  label,
-  state,
-  hint,
-  options,
-}) => {
-  const value = state.values[name];
-  const chosen = typeof value === 'string' ? [value] : (value ?? []);
-  const messages = errorsOf(state, name);
-  return (
-    <fieldset class={messages.length > 0 ? 'checks wrong' : 'checks'} id={idOf(name)}>
-      <legend>{label}</legend>
-      {hint && <p class="quiet hint">{hint}</p>}
-      {options.map(([option, text]) => (
-        <label class="check">
-          <input type="checkbox" name={name} value={option} checked={chosen.includes(option)} />
-          <span>{text}</span>
-        </label>
-      ))}
-      {messages.length > 0 && <p class="error">{messages.join('; ')}</p>}
-    </fieldset>
-  );
-};
+export const CheckGroup: FC<FieldProps & { options: Options }> = (props) => <Group {...props} type="checkbox" />;
 
 /** One choice of several: radio buttons, each with an explanation. */
-export const Choice: FC<FieldProps & { options: readonly (readonly [string, string, Child?])[] }> = ({
-  name,
-  label,
-  state,
-  options,
-}) => {
-  const chosen = typed(state, name);
-  const messages = errorsOf(state, name);
+export const Choice: FC<FieldProps & { options: Options }> = (props) => <Group {...props} type="radio" />;
+
+const Group: FC<FieldProps & { options: Options; type: 'checkbox' | 'radio' }> = (props) => {
+  const { name, label, hint, options, type } = props;
+  const { chosen, error, focus, described } = useField(props);
   return (
-    <fieldset class={messages.length > 0 ? 'checks wrong' : 'checks'} id={idOf(name)}>
+    <fieldset
+      class={error ? 'checks wrong' : 'checks'}
+      id={idOf(name)}
+      role={type === 'radio' ? 'radiogroup' : undefined}
+      {...(type === 'radio' ? described : { 'aria-describedby': described['aria-describedby'] })}
+    >
       <legend>{label}</legend>
-      {options.map(([option, text, hint]) => (
+      {options.map(([value, option, explanation], index) => (
         <label class="check">
-          <input type="radio" name={name} value={option} checked={option === chosen} />
+          <input type={type} name={name} value={value} checked={chosen.includes(value)} {...(index === 0 && focus)} />
           <span>
-            {text}
-            {hint && <span class="quiet hint"> {hint}</span>}
+            {option}
+            {explanation && <span class="quiet hint"> {explanation}</span>}
           </span>
         </label>
       ))}
-      {messages.length > 0 && <p class="error">{messages.join('; ')}</p>}
+      <Notes name={name} hint={hint} error={error} />
     </fieldset>
   );
 };

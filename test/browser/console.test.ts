@@ -145,7 +145,7 @@ describe('the console', () => {
     expect(await table.getByRole('row', { name: /Premium calls/ }).textContent()).toContain('999 of 1,000');
     await press('Change the plan now');
     await page.locator('.notice.good').waitFor();
-    expect(await page.locator('.notice.good').textContent()).toContain('plan change stands');
+    expect(await page.locator('.notice.good').textContent()).toContain('plan change is saved');
     expect(await page.getByText('999 left, 99.9%').count()).toBe(1);
   });
 
@@ -159,7 +159,7 @@ describe('the console', () => {
     expect(await page.locator('.notice.good').textContent()).toContain('no longer works');
     expect((await server.demo.with(key).send('beginCall', { body: { customerId: 'ada' } })).status).toBe(401);
 
-    await follow('Events');
+    await follow('Event log');
     const events = await page.getByRole('main').textContent();
     for (const change of [
       'Revoked the API key',

@@ -153,7 +153,7 @@ const CASES: Record<OperatorAction, Case> = {
   'webhook.disable': {
     subject: 'billing',
     after: { enabled: false, reason: 'GONE' },
-    says: 'Switched the webhook [billing] off: it answered 410',
+    says: 'Disabled the webhook [billing]: it answered 410',
   },
   'models.put': {
     subject: ORGANIZATION,

@@ -239,7 +239,7 @@ describe("the console's list", () => {
   test('names a filter that it cannot take, and keeps what was typed', async () => {
     const { status, html } = await visitor.send(pathOf({ costAboveUsd: 'much', feature: 'chat' }));
     expect(status).toBe(400);
-    expect(html).toContain('costAboveUsd: ');
+    expect(html).toContain('Cost above, USD: ');
     expect(html).toContain('value="much"');
   });
 });

@@ -57,7 +57,7 @@ test('a call is amended from what it reports now; a wrong field is named', async
   const shown = await visitor.form(`${path}/amend`, `${path}/amend`);
   expect(shown).toMatchObject({
     modelUsed: 'gpt-4o',
-    inputTokens: '1000',
+    inputTokens: '1,000',
     responseTokens: '500',
     pricingMode: 'standard',
   });

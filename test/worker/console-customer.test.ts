@@ -178,7 +178,7 @@ describe('credit', () => {
     });
     for (let sent = 0; sent < 3; sent += 1) expect((await visitor.post(`${path}/credit`, values)).status).toBe(303);
     expect((await stateOf('wallet/ü')).wallet.balanceUsd).toBe('25.5');
-    const units = { kind: 'METER', meterSlot: 'CUSTOM2', units: '1,000', expiresOn: '2999-01-01' };
+    const units = { kind: 'METER', meterSlot: 'CUSTOM2', units: '1,000', expiresAt: '2999-01-01T00:00' };
     expect((await visitor.submit(`${path}/credit`, `${path}/credit`, units)).status).toBe(303);
     const { wallet, credits } = await stateOf('wallet/ü');
     expect(wallet.units.CUSTOM2).toBe(1_000);
@@ -212,10 +212,11 @@ describe('credit', () => {
   test('says which field is wrong', async () => {
     const path = pathOf(await customerWith(0));
     const cases = [
-      [{ kind: 'USD', amountUsd: '' }, 'f-amountUsd', 'decimal number'],
+      [{ kind: 'USD', amountUsd: '' }, 'f-amountUsd', 'Amount, USD: is required'],
+      [{ kind: 'USD', amountUsd: 'ten' }, 'f-amountUsd', 'must be a decimal number of USD'],
       [{ kind: 'USD', amountUsd: '0' }, 'f-amountUsd', 'must be above 0'],
-      [{ kind: 'METER', units: '1.5' }, 'f-units', 'whole number'],
-      [{ kind: 'USD', amountUsd: '1', expiresOn: '31.12.2999' }, 'f-expiresOn', ''],
+      [{ kind: 'METER', meterSlot: 'CUSTOM1', units: '1.5' }, 'f-units', 'must be a whole number, such as 100'],
+      [{ kind: 'USD', amountUsd: '1', expiresAt: '31.12.2999' }, 'f-expiresAt', 'must be a date and time'],
     ] as const;
     for (const [values, id, rule] of cases) {
       const { status, html, text } = await visitor.submit(`${path}/credit`, `${path}/credit`, values);

@@ -62,7 +62,7 @@ describe('organizations', () => {
   });
 
   test('say which field is wrong', async () => {
-    await refused(page, action, { name: ' ' }, 'name', 'must not be empty');
+    await refused(page, action, { name: ' ' }, 'name', 'Name: is required');
     const { html } = await refused(
       page,
       action,
@@ -122,7 +122,7 @@ describe('organizations', () => {
       `${base}/settings`,
       { sampleBytesMax: '1 MB' },
       'sampleBytesMax',
-      'must be a number',
+      'Sample storage: must be a number, such as 100',
     );
     await done(`${base}/settings`, `${base}/settings`, { creditOpen: 'field:chat/min_p\n\ncomponent:codeMinutes\n' });
     const creditOpen = ['field:chat/min_p', 'component:codeMinutes'];
@@ -210,7 +210,7 @@ describe('plans', () => {
     const action = `${base}/plans`;
     await refused(page, action, { planId: 'a b', name: 'A' }, 'planId', 'letters, digits, dots');
     await refused(page, action, { planId: 'test', name: 'A' }, 'planId', 'is the id of another plan');
-    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'must not be empty');
+    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'Name: is required');
     const limits = { planId: 'bad', name: 'A', 'limits.premiumCalls': 'many' };
     const { html } = await refused(page, action, limits, 'limits.premiumCalls', 'must be a number');
     expect(html).toContain('value="many"');
@@ -368,7 +368,7 @@ describe('keys', () => {
   test('of another kind have the scopes of their kind; a wrong scope is named', async () => {
     const { html } = await visitor.submit(`${base}/keys/new`, `${base}/keys`, { name: 'Widget', prefix: 'ek-' });
     expect(html).toMatch(/ek-[\w-]{43}/);
-    await refused(`${base}/keys/new`, `${base}/keys`, { name: '' }, 'name', 'must not be empty');
+    await refused(`${base}/keys/new`, `${base}/keys`, { name: '' }, 'name', 'is required');
     expect((await visitor.send(`${base}/keys/key_unknown`)).status).toBe(404);
   });
 });
@@ -538,7 +538,7 @@ describe('samples and compression', () => {
     for (const feature of ['chat', 'other'])
       await own.api.send('storeSample', { body: { provider: 'openai', model: 'gpt-4o', feature, input } });
 
-    const values = await visitor.form(page, `${page}/jobs`, { feature: 'chat', from: '2026-01-01' });
+    const values = await visitor.form(page, `${page}/jobs`, { feature: 'chat', from: '2026-01-01T00:00' });
     const started = await Promise.all([visitor.post(`${page}/jobs`, values), visitor.post(`${page}/jobs`, values)]);
     const [location = ''] = started.map(({ headers }) => headers.get('Location') ?? '');
     expect(started.map(({ status, headers }) => [status, headers.get('Location')])).toEqual([
@@ -566,8 +566,8 @@ describe('samples and compression', () => {
 
     // Of another organization there is no such job.
     expect((await visitor.send(`${base}/compression/jobs/${jobId}`)).status).toBe(404);
-    await refused(page, `${page}/jobs`, { from: 'yesterday' }, 'from', 'Invalid ISO datetime');
-    await refused(page, `${page}/jobs`, { from: '2026-02-01', to: '2026-01-01' }, 'to', 'must be after');
+    await refused(page, `${page}/jobs`, { from: 'yesterday' }, 'from', 'must be a date and time');
+    await refused(page, `${page}/jobs`, { from: '2026-02-01T00:00', to: '2026-01-01T00:00' }, 'to', 'must be after');
   });
 });
 

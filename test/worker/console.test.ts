@@ -489,7 +489,7 @@ describe('every page', () => {
     const org = `/console/organizations/${tenant.organizationId}`;
     for (const query of ['?from=yesterday', '?from=2026-02-01&to=2026-01-01', '?from=2020-01-01']) {
       const { status, text } = await visitor.send(`${org}${query}`);
-      expect([query, status, text.includes('needs a change')]).toEqual([query, 400, true]);
+      expect([query, status, text.includes('Correct this')]).toEqual([query, 400, true]);
     }
     expect((await visitor.send(`${org}/customers?planId=${'x'.repeat(100)}`)).status).toBe(400);
     expect((await visitor.send(`${org}/calls?status=LOST`)).status).toBe(400);

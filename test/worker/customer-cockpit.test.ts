@@ -136,7 +136,7 @@ describe('the console', () => {
     expect(text).toContain('1 customer');
     expect(text).not.toContain('Lost GmbH');
     expect(html).toContain(`href="${customers}?endingModel=true&amp;nearLimit=0.8"`);
-    expect(html).toContain(`<a class="badge" href="${customers}" title="Take this filter away">`);
+    expect(html).toContain(`<a class="badge" href="${customers}" title="Remove filter">`);
     const none = await visitor.read(`${customers}?endingModel=true&nearLimit=0.8`);
     expect(none.text).toContain('No customers match');
     expect((await visitor.send(`${customers}?failing=many`)).status).toBe(400);

@@ -228,7 +228,7 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
           Balance <Usd nano={balance.balanceNanoUsd} />
           {balance.availableNanoUsd !== balance.balanceNanoUsd && (
             <>
-              , <Usd nano={balance.availableNanoUsd} /> of it free
+              , <Usd nano={balance.availableNanoUsd} /> available
             </>
           )}
           {spent && (

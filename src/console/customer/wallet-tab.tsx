@@ -34,7 +34,7 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
         <Card
           title="Charges that Stripe does not take"
           wide
-          note="The balance has paid them. What Stripe refuses is tried again for 23 hours."
+          note="The balance has paid them. Callmeter retries what Stripe refuses for 23 hours."
         >
           <FailedCharges customer={customer} nowMs={nowMs} />
         </Card>

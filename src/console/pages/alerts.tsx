@@ -10,7 +10,7 @@ import type { OrganizationId } from '../../domain/ids.ts';
 import { readEvent } from '../../events/read-events.ts';
 import { readOrganizationEvents } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
@@ -42,7 +42,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Alerts',
-        sub: `What applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
+        sub: `Events that applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: answer.ok ? 200 : 400,
         actions: (
           <a class="button" href={organizationPath(organizationId, 'webhooks')}>
@@ -140,7 +140,7 @@ const Since: FC<{ path: string; from: string | undefined; to: string | undefined
   if (period.length === 0) return null;
   return (
     <p class="tags">
-      <a class="badge" href={`${path}?${new URLSearchParams(kept)}`} title="Take this filter away">
+      <a class="badge" href={`${path}?${new URLSearchParams(kept)}`} title="Remove filter">
         {period.join(', ')} UTC ×
       </a>
     </p>
@@ -148,21 +148,17 @@ const Since: FC<{ path: string; from: string | undefined; to: string | undefined
 };
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
-  <search aria-label="Events">
-    <form method="get" action={path}>
-      <ErrorSummary details={state.details} />
-      <div class="filters">
-        <TextField name="customerId" label="Customer id" state={state} />
-        <Select
-          name="type"
-          label="Type"
-          state={state}
-          options={[['', 'All'], ...EVENT_TYPES.map((type) => [type, words(type)] as const)]}
-        />
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+  <GetForm label="Events" action={path} state={state}>
+    <div class="filters">
+      <TextField name="customerId" label="Customer id" />
+      <Select
+        name="type"
+        label="Type"
+        options={[['', 'All'], ...EVENT_TYPES.map((type) => [type, words(type)] as const)]}
+      />
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 const Events: FC<{ organizationId: OrganizationId; items: OrganizationEvent[]; nowMs: number }> = ({

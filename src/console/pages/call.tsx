@@ -113,7 +113,7 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
           <CallFacts organizationId={organizationId} call={call} recorded={recorded} nowMs={nowMs} />
         </Card>
         <div class="stack">
-          <Card title="Who pays">
+          <Card title="Funding">
             {isDenied ? <p class="quiet">Nobody: the call was denied, so it used nothing.</p> : <Payment call={call} />}
           </Card>
           {call.corrections && (

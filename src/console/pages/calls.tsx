@@ -10,7 +10,7 @@ import { DENIAL_CODES } from '../../domain/denial.ts';
 import { type CallTotals, callsCsv, readCalls, readCallTotals } from '../../metering/list-calls.ts';
 import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { count, moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
@@ -136,62 +136,56 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
 }
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
-  <search aria-label="Calls">
-    <form method="get" action={path} class="form">
-      <ErrorSummary details={state.details} />
+  <GetForm label="Calls" action={path} state={state}>
+    <div class="filters">
+      <TextField name="customerId" label="Customer id" />
+      <Select name="status" label="State" options={[['', 'All'], ...CALL_STATUSES.map(named)]} />
+      <Select name="reason" label="Denial reason" options={[['', 'Any'], ...DENIAL_CODES.map(named)]} />
+      <TextField name="model" label="Model" />
+      <TextField name="feature" label="Feature" />
+      <TextField name="callId" label="Call id" placeholder="Go to one call" />
+    </div>
+    <details class="fold" open={isOpen(state)}>
+      <summary>More filters</summary>
       <div class="filters">
-        <TextField name="customerId" label="Customer id" state={state} />
-        <Select name="status" label="State" state={state} options={[['', 'All'], ...CALL_STATUSES.map(named)]} />
-        <Select name="reason" label="Denial reason" state={state} options={[['', 'Any'], ...DENIAL_CODES.map(named)]} />
-        <TextField name="model" label="Model" state={state} />
-        <TextField name="feature" label="Feature" state={state} />
-        <TextField name="callId" label="Call id" state={state} placeholder="Go to one call" />
+        <TextField name="from" label="Start date (UTC)" type="datetime-local" />
+        <TextField name="to" label="End date (exclusive)" type="datetime-local" />
+        <TextField name="customerUserId" label="User" />
+        <TextField name="tag" label="Tag" />
+        <TextField name="errorCode" label="Error code" />
+        <Select
+          name="priced"
+          label="Price"
+          options={[
+            ['', 'All'],
+            ['true', 'Known'],
+            ['false', 'Not known'],
+          ]}
+        />
+        <TextField name="costAboveUsd" label="Cost above, USD" numeric />
+        <Select
+          name="usageSource"
+          label="Usage"
+          options={[
+            ['', 'All'],
+            ['partial', 'Partial'],
+            ['estimated', 'Estimated'],
+          ]}
+        />
+        <Select
+          name="sort"
+          label="Order"
+          options={[
+            ['', 'Newest first'],
+            ['cost', 'Highest cost first'],
+          ]}
+        />
       </div>
-      <details class="fold" open={isOpen(state)}>
-        <summary>More filters</summary>
-        <div class="filters">
-          <TextField name="from" label="Start date (UTC)" type="datetime-local" state={state} />
-          <TextField name="to" label="End date (exclusive)" type="datetime-local" state={state} />
-          <TextField name="customerUserId" label="User" state={state} />
-          <TextField name="tag" label="Tag" state={state} />
-          <TextField name="errorCode" label="Error code" state={state} />
-          <Select
-            name="priced"
-            label="Price"
-            state={state}
-            options={[
-              ['', 'All'],
-              ['true', 'Known'],
-              ['false', 'Not known'],
-            ]}
-          />
-          <TextField name="costAboveUsd" label="Cost above, USD" state={state} numeric />
-          <Select
-            name="usageSource"
-            label="Usage"
-            state={state}
-            options={[
-              ['', 'All'],
-              ['partial', 'Partial'],
-              ['estimated', 'Estimated'],
-            ]}
-          />
-          <Select
-            name="sort"
-            label="Order"
-            state={state}
-            options={[
-              ['', 'Newest first'],
-              ['cost', 'Highest cost first'],
-            ]}
-          />
-        </div>
-      </details>
-      <div class="submit">
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+    </details>
+    <div class="submit">
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 const named = (name: string) => [name, words(name)] as const;
@@ -211,7 +205,7 @@ const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
       {chosen.map(([name, label]) => {
         const { [name]: value = '', ...rest } = asked;
         return (
-          <a class="badge" href={linkTo(path, rest)} title="Remove this filter">
+          <a class="badge" href={linkTo(path, rest)} title="Remove filter">
             {label}: {shownFilter(name, value)} ×
           </a>
         );
@@ -231,7 +225,7 @@ function shownFilter(name: string, value: string): string {
 const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>
   narrowed ? (
     <Empty title="No calls match">
-      Where no index helps, a search covers the newest {count(CALLS_SEARCHED_MAX)} calls of the period.{' '}
+      Some searches cover only the newest {count(CALLS_SEARCHED_MAX)} calls of the period.{' '}
       <a href={path}>Show all calls</a>.
     </Empty>
   ) : (

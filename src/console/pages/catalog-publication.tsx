@@ -8,7 +8,7 @@ import { type Problem, readCatalogDocument } from '../../catalog/validate.ts';
 import type { CatalogDifferences, CatalogDocument, CatalogPricing, Lifecycle } from '../../contract/catalog.ts';
 import { publishCatalog } from '../../operator/catalog.ts';
 import { parseJson } from '../../platform/json.ts';
-import { Form, type FormState, TextArea } from '../../ui/form.tsx';
+import { BLANK, Form, type FormState, Submit, TextArea } from '../../ui/form.tsx';
 import { count, plural, rate } from '../../ui/format.ts';
 import { Badge, Card, Empty, Facts } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -28,7 +28,6 @@ export const CATALOG_FORM = {
 /** Broken rules, and names of one kind of difference, that a page lists. */
 const PROBLEMS_SHOWN_MAX = 30;
 const NAMES_SHOWN_MAX = 60;
-const BLANK: FormState = { values: {}, details: [] };
 
 export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
   app.get('/catalog/publish', (c) => documentPage(c, BLANK));
@@ -97,13 +96,8 @@ function documentPage(c: ConsoleContext, state: FormState) {
             A complete catalog document, up to 8 MiB. Models that it does not contain are removed.
           </p>
         </div>
-        <TextArea name="document" label="Or paste the document" state={state} rows={12} mono />
-        <div class="submit">
-          <button type="submit" class="primary">
-            Show the differences
-          </button>
-          <a href={PATH}>Cancel</a>
-        </div>
+        <TextArea name="document" label="Or paste the document" rows={12} mono />
+        <Submit back={PATH}>Show the differences</Submit>
       </Form>
     </Card>,
   );
@@ -130,7 +124,7 @@ function confirmationPage(
     <>
       <Card title="Changes">
         {changes === 0 ? (
-          <Empty title="Nothing">
+          <Empty title="No changes">
             The document equals the catalog in use. Publishing it creates a new release with the same content.
           </Empty>
         ) : (
@@ -139,7 +133,7 @@ function confirmationPage(
               ['New models', named(added)],
               ['Removed', removed.length > 0 ? <Badge tone="bad">{named(removed)}</Badge> : undefined],
               ['Repriced', repriced.length > 0 ? plural(repriced.length, 'model') : undefined],
-              ['Another lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
+              ['Changed lifecycle', lifecycle.length > 0 ? plural(lifecycle.length, 'model') : undefined],
               ['Other facts', named(other)],
             ]}
           />
@@ -148,12 +142,7 @@ function confirmationPage(
           <textarea name="document" hidden readonly aria-label="Document">
             {JSON.stringify(document)}
           </textarea>
-          <div class="submit">
-            <button type="submit" class="primary">
-              Publish
-            </button>
-            <a href={`${PATH}/publish`}>Cancel</a>
-          </div>
+          <Submit back={`${PATH}/publish`}>Publish</Submit>
         </Form>
       </Card>
       {repriced.length > 0 && (

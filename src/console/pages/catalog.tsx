@@ -13,7 +13,7 @@ import { brokenRules } from '../../contract/errors.ts';
 import { readCatalog, recordedPricesOf } from '../../operator/catalog.ts';
 import { readReview } from '../../operator/reviews.ts';
 import { pageOf, pageRequest } from '../../platform/page.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { compact, count, plural, rateColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { type Orders, type Sorted, sorted } from '../../ui/sorting.ts';
@@ -176,35 +176,30 @@ const ReportedEnds: FC<{ ends: CatalogInfo['reportedEnds'] }> = ({ ends }) =>
   );
 
 const Filters: FC<{ state: FormState }> = ({ state }) => (
-  <search aria-label="Models">
-    <form method="get" action={PATH}>
-      <ErrorSummary details={state.details} />
-      <div class="filters">
-        <TextField name="search" label="Search" type="search" state={state} placeholder="Name or alias" />
-        <Select
-          name="provider"
-          label="Vendor"
-          state={state}
-          options={[
-            ['', 'All vendors'],
-            ['anthropic', 'Anthropic'],
-            ['google', 'Google'],
-            ['openai', 'OpenAI'],
-          ]}
-        />
-        <Select
-          name="status"
-          label="Status"
-          state={state}
-          options={[
-            ['', 'All'],
-            ...(['ACTIVE', 'DEPRECATED', 'RETIRED'] as const).map((status) => [status, words(status)] as const),
-          ]}
-        />
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+  <GetForm label="Models" action={PATH} state={state}>
+    <div class="filters">
+      <TextField name="search" label="Search" type="search" placeholder="Name or alias" />
+      <Select
+        name="provider"
+        label="Vendor"
+        options={[
+          ['', 'All vendors'],
+          ['anthropic', 'Anthropic'],
+          ['google', 'Google'],
+          ['openai', 'OpenAI'],
+        ]}
+      />
+      <Select
+        name="status"
+        label="Status"
+        options={[
+          ['', 'All'],
+          ...(['ACTIVE', 'DEPRECATED', 'RETIRED'] as const).map((status) => [status, words(status)] as const),
+        ]}
+      />
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 const Status: FC<{ status: ModelStatus }> = ({ status }) => (

@@ -7,20 +7,19 @@ import type { FC } from 'hono/jsx';
 import type { CompressionJob } from '../../contract/compression.ts';
 import { type CompressionExample, readExample } from '../../metering/compression-example.ts';
 import { operatorStartCompressionJob, readOrganizationCompressionJob } from '../../operator/compression.ts';
-import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
+import { Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { compact, count, percent, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Compact, Empty, Facts, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Progress } from '../../ui/small-charts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { CompressionDiff } from '../compression-diff.tsx';
-import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { BodyFields } from '../schema-form.tsx';
 import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { optionalText } from '../submitted.ts';
 
 const REFRESH_SECONDS = 3;
 
@@ -34,16 +33,8 @@ export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The samples that the form asks for. A day is its start in UTC; anything else is left to validation. */
-export function samplesOf(fields: Fields): unknown {
-  const instantOf = (name: string) => optionalText(fields, name)?.replace(/^\d{4}-\d{2}-\d{2}$/, '$&T00:00:00Z');
-  return {
-    from: instantOf('from'),
-    to: instantOf('to'),
-    customerId: optionalText(fields, 'customerId'),
-    feature: optionalText(fields, 'feature'),
-  };
-}
+/** The fields that choose samples. */
+export const ESTIMATED = ['from', 'to', 'customerId', 'feature'];
 
 export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({
   path,
@@ -52,16 +43,9 @@ export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSec
 }) => (
   <Form of={operatorStartCompressionJob} action={`${path}/jobs`} secrets={secrets} state={state}>
     <div class="columns">
-      <TextField name="from" label="Start date (UTC)" type="date" state={state} hint="Empty: from the oldest sample." />
-      <TextField name="to" label="End date (exclusive)" type="date" state={state} hint="Empty: until now." />
+      <BodyFields of={operatorStartCompressionJob} paths={ESTIMATED} />
     </div>
-    <div class="columns">
-      <TextField name="customerId" label="Customer id" state={state} hint="Empty: all customers." />
-      <TextField name="feature" label="Feature" state={state} hint="Empty: all features." />
-    </div>
-    <div class="submit">
-      <button type="submit">Start an estimate</button>
-    </div>
+    <Submit>Start an estimate</Submit>
   </Form>
 );
 
@@ -81,9 +65,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
       <Card
         title="Progress"
         actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
-        note={
-          running ? 'This page follows the estimate by itself. The estimate continues when you leave it.' : undefined
-        }
+        note={running ? 'This page updates by itself. The estimate continues if you leave it.' : undefined}
       >
         <Progress
           done={running ? Math.min(job.progress.done, job.progress.total) : 1}
@@ -91,7 +73,7 @@ function jobPage(c: ConsoleContext, job: CompressionJob, example: CompressionExa
           label="Samples processed"
         />
         {job.lastError && (
-          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be retried: ${job.lastError}`}</Notice>
         )}
         <JobFacts job={job} nowMs={Date.now()} />
       </Card>

@@ -10,18 +10,18 @@ import {
   readOrganizationCompressionProfile,
   readOrganizationCompressionSummary,
 } from '../../operator/compression.ts';
-import { Form, type FormSecrets, type FormState } from '../../ui/form.tsx';
+import { BLANK, Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { compact, compactPlural, percent, plural } from '../../ui/format.ts';
 import { Card, Compact, Empty, Stat, Usd } from '../../ui/parts.tsx';
 import { Ranking } from '../../ui/small-charts.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { BodyFields, bodyIn } from '../schema-form.tsx';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { EstimateForm, samplesOf } from './compression-estimate.tsx';
+import { ESTIMATED, EstimateForm } from './compression-estimate.tsx';
 
-const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
+const TECHNIQUES = Object.entries({
   json: 'JSON without spaces',
   toon: 'Tables of JSON as TOON',
   whitespace: 'Needless white space',
@@ -29,7 +29,7 @@ const TECHNIQUES: Readonly<Record<(typeof TECHNIQUE_NAMES)[number], string>> = {
   politeness: 'Politeness',
   filler: 'Filler words',
   duplicates: 'Repeated passages',
-};
+} satisfies Record<(typeof TECHNIQUE_NAMES)[number], string>);
 
 export function mountCompression(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression', (c) => compressionPage(c));
@@ -43,7 +43,9 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
   });
 
   app.post('/organizations/:org/compression/jobs', async (c) => {
-    const started = await send(c, operatorStartCompressionJob, { body: samplesOf(c.get('submitted').fields) });
+    const started = await send(c, operatorStartCompressionJob, {
+      body: bodyIn(operatorStartCompressionJob, c.get('submitted').fields, ESTIMATED),
+    });
     if (!started.ok) return compressionPage(c, { estimate: wrong(c, started.refusal) });
     return c.redirect(`${c.req.path}/${started.data.jobId}`, 303);
   });
@@ -57,13 +59,6 @@ async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; e
   ]);
   if (!profile.ok) return refused(c, profile.refusal);
   if (!summary.ok) return refused(c, summary.refusal);
-  const { techniques, aggressiveness, protectedPhrases, minInputTokens } = profile.data;
-  const values = {
-    techniques,
-    aggressiveness: String(aggressiveness),
-    protectedPhrases: protectedPhrases.join('\n'),
-    minInputTokens: String(minInputTokens),
-  };
   const path = organizationPath(c.get('organization').organizationId, 'compression');
   return page(
     c,
@@ -75,10 +70,14 @@ async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; e
     <>
       <Savings summary={summary.data} />
       <Card title="Profile" note="The profile that applications use by default.">
-        <ProfileForm path={path} state={sent.profile ?? { values, details: [] }} secrets={secretsOf(c)} />
+        <ProfileForm
+          path={path}
+          state={sent.profile ?? storedIn(operatorSaveCompressionProfile, profile.data)}
+          secrets={secretsOf(c)}
+        />
       </Card>
       <Card title="Estimate" note="What the saved profile would have saved on the stored samples. Changes nothing.">
-        <EstimateForm path={path} state={sent.estimate ?? { values: {}, details: [] }} secrets={secretsOf(c)} />
+        <EstimateForm path={path} state={sent.estimate ?? BLANK} secrets={secretsOf(c)} />
       </Card>
     </>,
   );
@@ -153,11 +152,7 @@ const SavingsRanking: FC<{
 
 const ProfileForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
   <Form of={operatorSaveCompressionProfile} action={path} secrets={secrets} state={state}>
-    <BodyFields of={operatorSaveCompressionProfile} state={state} names={TECHNIQUES} />
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save profile
-      </button>
-    </div>
+    <BodyFields of={operatorSaveCompressionProfile} overrides={{ techniques: { options: TECHNIQUES } }} />
+    <Submit>Save profile</Submit>
   </Form>
 );

@@ -4,7 +4,7 @@
  */
 
 import type { Hono } from 'hono';
-import type { FC, PropsWithChildren } from 'hono/jsx';
+import type { FC } from 'hono/jsx';
 import { badRequest, type Result } from '../../contract/errors.ts';
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../../contract/goodwill.ts';
 import type { Call } from '../../domain/call.ts';
@@ -14,7 +14,17 @@ import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
 import { operatorAmendCall, operatorReverseCall, operatorReverseMeterEvent } from '../../operator/corrections.ts';
 import { grantCredit } from '../../operator/customers.ts';
 import { listCustomerLedger } from '../../operator/readings.ts';
-import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import {
+  BLANK,
+  Choice,
+  Form,
+  type FormSecrets,
+  type FormState,
+  Select,
+  type Sends,
+  Submit,
+  TextField,
+} from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
 import { shortened } from '../calls-table.tsx';
 import {
@@ -27,28 +37,35 @@ import {
   type Fields,
   organizationPath,
 } from '../context.ts';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { optionalText, text, typedNumber } from '../submitted.ts';
+import { optionalText, text } from '../submitted.ts';
 
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
-const BLANK: FormState = { values: {}, details: [] };
 
-/** What a call reports in numbers, as the form asks for it. */
+/** What an end reported and an amendment may replace; an empty field stays as it was. */
+const NAMED = ['modelUsed', 'providerUsed', 'pricingMode'];
 const QUANTITIES = [
-  ['inputTokens', 'Input tokens', 'All of them, cached ones included.'],
-  ['cachedInputTokens', 'Read from the cache', ''],
-  ['cacheWriteInputTokens', 'Written to the cache', ''],
-  ['responseTokens', 'Output tokens', 'Reasoning included.'],
-  ['reasoningTokens', 'Reasoning tokens', ''],
-  ['searches', 'Searches', ''],
-  ['audio', 'Audio units', ''],
-  ['audioSeconds', 'Audio seconds', ''],
+  'inputTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+  'responseTokens',
+  'reasoningTokens',
+  'searches',
+  'audio',
+  'audioSeconds',
+];
+
+const PRICING_MODES = [
+  ['', 'As before'],
+  ['standard', 'Standard'],
+  ['batch', 'Batch'],
 ] as const;
 
 export function mountCorrections(app: Hono<ConsoleEnv>): void {
-  app.get(`${CALL}/reverse`, (c) => reversePage(c, BLANK));
+  app.get(`${CALL}/reverse`, (c) => reversePage(c, { values: { act: 'reverse' }, details: [] }));
 
   app.post(`${CALL}/reverse`, async (c) => {
     const { organizationId, callId } = callOf(c);
@@ -58,14 +75,14 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
         ? c.redirect(`${customerPath({ organizationId, customerId: given.customerId })}?tab=wallet&done=goodwill`, 303)
         : reversePage(c, wrong(c, given.refusal));
     }
-    const answer = await send(c, operatorReverseCall, { body: reasonIn(c.get('submitted').fields) });
+    const answer = await send(c, operatorReverseCall, { body: bodyIn(operatorReverseCall, c.get('submitted').fields) });
     if (!answer.ok) return reversePage(c, wrong(c, answer.refusal));
     return c.redirect(`${callPath(organizationId, callId)}?done=reversed`, 303);
   });
 
   app.get(`${CALL}/amend`, async (c) => {
     const { organizationId, callId } = callOf(c);
-    return amendPage(c, { values: valuesOf(await recordedCall(c.env, organizationId, callId)), details: [] });
+    return amendPage(c, reportedIn(await recordedCall(c.env, organizationId, callId)));
   });
 
   app.post(`${CALL}/amend`, async (c) => {
@@ -75,7 +92,9 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
     return c.redirect(`${callPath(organizationId, callId)}?done=amended`, 303);
   });
 
-  app.get(INCREMENT, (c) => incrementPage(c, { values: { eventId: c.req.query('eventId') ?? '' }, details: [] }));
+  app.get(INCREMENT, (c) =>
+    incrementPage(c, { values: { act: 'reverse', eventId: c.req.query('eventId') ?? '' }, details: [] }),
+  );
 
   app.post(INCREMENT, async (c) => {
     const { organizationId } = c.get('organization');
@@ -88,7 +107,10 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
         : incrementPage(c, wrong(c, given.refusal));
     }
     const params = { eventId: text(fields, 'eventId') };
-    const answer = await send(c, operatorReverseMeterEvent, { params, body: { ...reasonIn(fields), customerId } });
+    const answer = await send(c, operatorReverseMeterEvent, {
+      params,
+      body: { ...bodyIn(operatorReverseMeterEvent, fields), customerId },
+    });
     if (!answer.ok) return incrementPage(c, wrong(c, answer.refusal));
     return c.redirect(`${customerPath({ organizationId, customerId })}?tab=changes&done=increment-reversed`, 303);
   });
@@ -132,16 +154,15 @@ async function giveGoodwill(
   return answer.ok ? { ok: true, customerId } : refuse(answer.refusal.message);
 }
 
-const Acts: FC<{ state: FormState; what: string; goodwill: GoodwillDecision | null }> = ({ state, what, goodwill }) => (
+const Acts: FC<{ what: string; goodwill: GoodwillDecision | null }> = ({ what, goodwill }) => (
   <Choice
     name="act"
     label="What was it?"
-    state={{ ...state, values: { act: 'reverse', ...state.values } }}
     options={[
       [
         'reverse',
         'The record was wrong',
-        `It is reversed: the ${what} and its cost count no longer, and what paid gets it back.`,
+        `It is reversed: the ${what} and its cost no longer count, and what paid gets it back.`,
       ],
       [
         'goodwill',
@@ -158,32 +179,22 @@ function callOf(c: ConsoleContext) {
   return { organizationId: c.get('organization').organizationId, callId: callInPath(c) };
 }
 
-const reasonIn = (fields: Fields) => ({ reason: text(fields, 'reason') });
-
-/** The fields as the operator API takes them; an empty one stays as it was. */
+/** The fields as the operator API takes them. */
 function amendmentIn(fields: Fields): unknown {
-  const quantities = QUANTITIES.map(([name]) => [name, typedNumber(fields, name)] as const);
   const [code, message] = [optionalText(fields, 'error.code'), optionalText(fields, 'error.message')];
-  const named = ['providerUsed', 'modelUsed', 'pricingMode'].map((name) => [name, optionalText(fields, name)] as const);
   return {
-    ...reasonIn(fields),
-    ...Object.fromEntries([...quantities, ...named].filter(([, value]) => value !== undefined)),
+    ...bodyIn(operatorAmendCall, fields, [...NAMED, ...QUANTITIES, 'reason']),
     ...((code ?? message) !== undefined && { error: { code, message } }),
     ...(text(fields, 'ended') === 'COMPLETED' && { error: null }),
   };
 }
 
 /** What the call reports now, as far as D1 knows it. */
-function valuesOf(call: Call | null): FormState['values'] {
-  if (!call?.outcome) return {};
-  const { usage, providerUsed, modelUsed, pricingMode, error } = call.outcome;
-  return {
-    ...Object.fromEntries(QUANTITIES.map(([name]) => [name, String(usage[name])])),
-    providerUsed: providerUsed ?? '',
-    modelUsed: modelUsed ?? '',
-    pricingMode,
-    ...(error && { 'error.code': error.code, 'error.message': error.message }),
-  };
+function reportedIn(call: Call | null): FormState {
+  if (!call?.outcome) return BLANK;
+  const { usage, error, ...outcome } = call.outcome;
+  const { values, details } = storedIn(operatorAmendCall, { ...usage, ...outcome });
+  return { values: { ...values, 'error.code': error?.code ?? '', 'error.message': error?.message ?? '' }, details };
 }
 
 function correctionPage(
@@ -205,24 +216,13 @@ function callCrumbs(c: ConsoleContext) {
   ];
 }
 
-/** `optional` where the form may end without a correction, whose reason it is. */
-const Reason: FC<{ state: FormState; optional?: boolean }> = ({ state, optional = false }) => (
-  <TextField
-    name="reason"
-    label="Reason"
-    state={state}
-    required={!optional}
-    hint={optional ? 'Kept with the record that is reversed.' : 'Kept with the record.'}
+/** The reason of a correction; goodwill needs none. */
+const Reason: FC<{ of: Sends }> = ({ of }) => (
+  <BodyFields
+    of={of}
+    paths={['reason']}
+    overrides={{ reason: { required: false, hint: 'Kept with the record that is reversed.' } }}
   />
-);
-
-const Buttons: FC<PropsWithChildren<{ back: string }>> = ({ back, children }) => (
-  <div class="submit">
-    <button type="submit" class="danger">
-      {children}
-    </button>
-    <a href={back}>Cancel</a>
-  </div>
 );
 
 async function reversePage(c: ConsoleContext, state: FormState) {
@@ -232,12 +232,14 @@ async function reversePage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
     <Form of={operatorReverseCall} action={`${path}/reverse`} secrets={secrets} state={state}>
       <p>
-        If <Code>{callId}</Code> is reversed, it counts no longer: the allowance and the balance get back what it took,
-        and every report leaves it out. The record stays and says so. That cannot be undone.
+        If <Code>{callId}</Code> is reversed, it no longer counts: the allowance and the balance get back what it took,
+        and every report leaves it out. The record stays and says so. This cannot be undone.
       </p>
-      <Acts state={state} what="call" goodwill={goodwill} />
-      <Reason state={state} optional />
-      <Buttons back={path}>Give back</Buttons>
+      <Acts what="call" goodwill={goodwill} />
+      <Reason of={operatorReverseCall} />
+      <Submit back={path} danger>
+        Give back
+      </Submit>
     </Form>
   ));
 }
@@ -252,39 +254,31 @@ function amendPage(c: ConsoleContext, state: FormState) {
         the balance follow the difference; what it said before stays in the record.
       </p>
       <div class="columns">
-        <TextField name="modelUsed" label="Model" state={state} />
-        <TextField name="providerUsed" label="Vendor" state={state} />
-        <Select
-          name="pricingMode"
-          label="Price"
-          state={state}
-          options={[
-            ['', 'As before'],
-            ['standard', 'Standard'],
-            ['batch', 'Batch'],
-          ]}
+        <BodyFields
+          of={operatorAmendCall}
+          paths={NAMED}
+          overrides={{ pricingMode: { options: PRICING_MODES, hint: 'A batch call costs half.' } }}
         />
       </div>
       <div class="columns">
-        {QUANTITIES.map(([name, label, hint]) => (
-          <TextField name={name} label={label} state={state} numeric {...(hint && { hint })} />
-        ))}
+        <BodyFields of={operatorAmendCall} paths={QUANTITIES} />
       </div>
       <div class="columns">
         <Select
           name="ended"
           label="Ended"
-          state={state}
           options={[
             ['', 'As before, or with this error'],
             ['COMPLETED', 'Without an error'],
           ]}
         />
-        <TextField name="error.code" label="Error code" state={state} hint="Of a call that failed." />
-        <TextField name="error.message" label="Error message" state={state} />
+        <TextField name="error.code" label="Error code" hint="For a call that failed." />
+        <TextField name="error.message" label="Error message" />
       </div>
-      <Reason state={state} />
-      <Buttons back={path}>Amend call</Buttons>
+      <BodyFields of={operatorAmendCall} paths={['reason']} />
+      <Submit back={path} danger>
+        Amend call
+      </Submit>
     </Form>
   ));
 }
@@ -300,13 +294,15 @@ function incrementPage(c: ConsoleContext, state: FormState) {
   return correctionPage(c, 'Reverse increment', state, crumbs, (secrets) => (
     <Form of={operatorReverseMeterEvent} action={`${path}/reverse-increment`} secrets={secrets} state={state}>
       <p>
-        If an increment of a custom meter is reversed, it counts no longer: what paid for its units gets them back. The
-        record stays and says so. That cannot be undone.
+        If an increment of a custom meter is reversed, it no longer counts: what paid for its units gets them back. The
+        record stays and says so. This cannot be undone.
       </p>
-      <Acts state={state} what="increment" goodwill={null} />
-      <TextField name="eventId" label="Event id" state={state} required hint="As the increment was answered with." />
-      <Reason state={state} optional />
-      <Buttons back={path}>Give back</Buttons>
+      <Acts what="increment" goodwill={null} />
+      <TextField name="eventId" label="Event id" required hint="The eventId in the answer to the increment." />
+      <Reason of={operatorReverseMeterEvent} />
+      <Submit back={path} danger>
+        Give back
+      </Submit>
     </Form>
   ));
 }

@@ -4,7 +4,6 @@
  */
 
 import type { Hono } from 'hono';
-import type { FC, PropsWithChildren } from 'hono/jsx';
 import { type Answer, badRequest } from '../../contract/errors.ts';
 import type { CustomerId, CustomerKey } from '../../domain/ids.ts';
 import {
@@ -15,37 +14,36 @@ import {
   readCustomer,
   revokeCredit,
 } from '../../operator/customers.ts';
-import { Choice, Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { BLANK, Form, type FormSecrets, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice } from '../../ui/parts.tsx';
-import {
-  type ConsoleContext,
-  type ConsoleEnv,
-  customerInPath,
-  customerPath,
-  type Fields,
-  organizationPath,
-} from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, sends, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { optionalText, text, typedNumber } from '../submitted.ts';
+import { text } from '../submitted.ts';
 
 const BASE = '/organizations/:org/customers/:customerId';
-const BLANK: FormState = { values: { kind: 'USD', meterSlot: 'CUSTOM1' }, details: [] };
+const CREDIT_KINDS = [
+  ['USD', 'US dollars', 'pay for calls and units beyond the allowance, on pay-as-you-go plans'],
+  ['METER', 'Units of a custom meter', 'are spent before dollars'],
+] as const;
+
+const USD_CREDIT: FormState = { values: { kind: 'USD' }, details: [] };
 
 export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
-  app.get(`${BASE}/credit`, (c) => creditPage(c, BLANK));
+  app.get(`${BASE}/credit`, (c) => creditPage(c, USD_CREDIT));
 
   app.post(`${BASE}/credit`, async (c) => {
-    const answer = await send(c, grantCredit, { body: grantOf(c.get('submitted').fields) });
+    const answer = await send(c, grantCredit, { body: bodyIn(grantCredit, c.get('submitted').fields) });
     return answer.ok ? toTab(c, 'wallet', 'credit') : creditPage(c, wrong(c, answer.refusal));
   });
 
-  app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, { values: {}, details: [] }));
+  app.get(`${BASE}/credits/:creditId/revoke`, (c) => revokePage(c, BLANK));
 
   app.post(`${BASE}/credits/:creditId/revoke`, async (c) => {
-    const answer = await send(c, revokeCredit, { body: { reason: text(c.get('submitted').fields, 'reason') } });
+    const answer = await send(c, revokeCredit, { body: bodyIn(revokeCredit, c.get('submitted').fields) });
     if (answer.ok) return toTab(c, 'wallet', 'credit-revoked');
     const { refusal } = answer;
     return refusal.code === 'BAD_REQUEST' ? revokePage(c, wrong(c, refusal)) : refused(c, refusal);
@@ -57,7 +55,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
   app.get(`${BASE}/reactivate`, (c) => reactivatePage(c));
   app.post(`${BASE}/reactivate`, async (c) => toSettings(c, await send(c, reactivateCustomer), 'reactivated'));
 
-  app.get(`${BASE}/erase`, (c) => erasePage(c, { values: {}, details: [] }));
+  app.get(`${BASE}/erase`, (c) => erasePage(c, BLANK));
 
   app.post(`${BASE}/erase`, sends(eraseCustomer), async (c) => {
     const { customerId } = addressOf(c);
@@ -84,22 +82,6 @@ function addressOf(c: ConsoleContext): CustomerKey {
   return { organizationId: c.get('organization').organizationId, customerId: customerInPath(c) };
 }
 
-/** The fields as the operator API takes them. */
-function grantOf(fields: Fields): unknown {
-  const day = optionalText(fields, 'expiresOn');
-  const terms = {
-    ...(day && { expiresAt: `${day}T00:00:00Z` }),
-    ...optional('reference', optionalText(fields, 'reference')),
-  };
-  return text(fields, 'kind') === 'METER'
-    ? { kind: 'METER', meterSlot: text(fields, 'meterSlot'), units: typedNumber(fields, 'units'), ...terms }
-    : { kind: 'USD', amountUsd: text(fields, 'amountUsd').replace(/^\$/, ''), ...terms };
-}
-
-function optional(name: string, value: string | undefined) {
-  return value === undefined ? {} : { [name]: value };
-}
-
 /** A page about a customer, below the customer's own. Nothing is offered for one that does not exist. */
 async function actionPage(
   c: ConsoleContext,
@@ -118,78 +100,26 @@ async function actionPage(
   return page(c, { title, status, crumbs }, <Card>{content(path, secretsOf(c)) as never}</Card>);
 }
 
-const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ back, danger, children }) => (
-  <div class="submit">
-    <button type="submit" class={danger ? 'danger' : 'primary'}>
-      {children}
-    </button>
-    <a href={back}>Go back</a>
-  </div>
-);
-
 const statusOf = ({ details }: FormState) => (details.length > 0 ? 400 : 200);
 
 function creditPage(c: ConsoleContext, state: FormState) {
-  // What a broken expiry is called in the API; the form asks for a day.
-  const details = state.details.map((detail) =>
-    detail.path === 'expiresAt' ? { ...detail, path: 'expiresOn' } : detail,
-  );
   return actionPage(c, 'Grant credit', statusOf(state), (path, secrets) => (
-    <CreditForm path={path} secrets={secrets} state={{ ...state, details }} />
+    <Form of={grantCredit} action={`${path}/credit`} secrets={secrets} state={state}>
+      <BodyFields
+        of={grantCredit}
+        paths={['kind']}
+        overrides={{ kind: { label: 'Credit type', hint: 'What the customer gets.', options: CREDIT_KINDS } }}
+      />
+      <div class="columns">
+        <BodyFields of={grantCredit} paths={['amountUsd', 'meterSlot', 'units']} />
+      </div>
+      <div class="columns">
+        <BodyFields of={grantCredit} paths={['expiresAt', 'reference']} />
+      </div>
+      <Submit back={path}>Grant credit</Submit>
+    </Form>
   ));
 }
-
-const CreditForm: FC<{ path: string; secrets: FormSecrets; state: FormState }> = ({ path, secrets, state }) => (
-  <Form of={grantCredit} action={`${path}/credit`} secrets={secrets} state={state}>
-    <Choice
-      name="kind"
-      label="Credit type"
-      state={state}
-      options={[
-        ['USD', 'US dollars', 'pay for calls and units beyond the allowance, on pay-as-you-go plans'],
-        ['METER', 'Units of a custom meter', 'are spent before dollars'],
-      ]}
-    />
-    <div class="columns">
-      <TextField
-        name="amountUsd"
-        label="Amount in USD"
-        state={state}
-        numeric
-        placeholder="25.00"
-        hint="For US dollars, up to nine decimals."
-      />
-      <Select
-        name="meterSlot"
-        label="Custom meter"
-        state={state}
-        hint="For units."
-        options={[
-          ['CUSTOM1', 'Custom 1'],
-          ['CUSTOM2', 'Custom 2'],
-          ['AGENTIC_API', 'Agentic API'],
-        ]}
-      />
-      <TextField name="units" label="Units" state={state} numeric placeholder="1,000" hint="For a custom meter." />
-    </div>
-    <div class="columns">
-      <TextField
-        name="expiresOn"
-        label="Expires on"
-        type="date"
-        state={state}
-        hint="Expires at 00:00 UTC of that day. Empty: never."
-      />
-      <TextField
-        name="reference"
-        label="Reference"
-        state={state}
-        hint="Your own, such as a payment id. Shown in the ledger."
-      />
-    </div>
-    <Buttons back={path}>Grant credit</Buttons>
-  </Form>
-);
 
 function revokePage(c: ConsoleContext, state: FormState) {
   const creditId = c.req.param('creditId') ?? '';
@@ -201,12 +131,12 @@ function revokePage(c: ConsoleContext, state: FormState) {
       state={state}
     >
       <p>
-        What is left of <Code>{creditId}</Code> is taken back. What is spent stays spent.
+        What is left of <Code>{creditId}</Code> is revoked. What is spent stays spent.
       </p>
-      <TextField name="reason" label="Reason" state={state} required hint="Shown in the ledger." />
-      <Buttons back={path} danger>
+      <BodyFields of={revokeCredit} />
+      <Submit back={path} danger>
         Revoke credit
-      </Buttons>
+      </Submit>
     </Form>
   ));
 }
@@ -218,9 +148,9 @@ function cancelPage(c: ConsoleContext) {
         New calls of this customer are denied. Usage, credits and history are kept, calls in progress may end, and you
         can reactivate the subscription.
       </p>
-      <Buttons back={path} danger>
+      <Submit back={path} danger>
         Cancel subscription
-      </Buttons>
+      </Submit>
     </Form>
   ));
 }
@@ -229,7 +159,7 @@ function reactivatePage(c: ConsoleContext) {
   return actionPage(c, 'Reactivate subscription', 200, (path, secrets) => (
     <Form of={reactivateCustomer} action={`${path}/reactivate`} secrets={secrets}>
       <p>Calls are allowed again, within the plan and the rest of the period's allowances.</p>
-      <Buttons back={path}>Reactivate subscription</Buttons>
+      <Submit back={path}>Reactivate subscription</Submit>
     </Form>
   ));
 }
@@ -242,10 +172,10 @@ function erasePage(c: ConsoleContext, state: FormState) {
         Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them,
         samples. The event log keeps that it was done.
       </Notice>
-      <TextField name="confirmation" label={`Type ${customerId} to confirm`} state={state} required />
-      <Buttons back={path} danger>
+      <TextField name="confirmation" label={`Type ${customerId} to confirm`} required />
+      <Submit back={path} danger>
         Erase everything
-      </Buttons>
+      </Submit>
     </Form>
   ));
 }
@@ -261,7 +191,7 @@ function erasedPage(c: ConsoleContext, customerId: CustomerId, erased: Record<st
     { title: 'Erased', crumbs: [{ text: 'Customers', href: path }] },
     <Card>
       <Empty title="The customer is erased">
-        Nothing of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
+        No data of <Code>{customerId}</Code> is left. <a href={path}>Back to the customers</a>.
       </Empty>
       <Facts items={rows} />
     </Card>,

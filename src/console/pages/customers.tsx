@@ -159,11 +159,10 @@ const NoCustomers: FC<NoCustomersProps> = ({
 }) => {
   if (isNarrowed(asked))
     return goesOn ? (
-      <Empty title="None of those looked at so far">The next page looks at more customers.</Empty>
+      <Empty title="No match so far">The next page searches more customers.</Empty>
     ) : (
       <Empty title="No customers match">
-        The search looks anywhere in the id, the display name and the e-mail address.{' '}
-        <a href={path}>Show all customers</a>.
+        The search covers the id, the display name and the e-mail address. <a href={path}>Show all customers</a>.
       </Empty>
     );
   return (
@@ -175,7 +174,7 @@ const NoCustomers: FC<NoCustomersProps> = ({
         </>
       ) : (
         <>
-          Customers come into being with their first call, on the default plan, and there is none yet.{' '}
+          A customer is created by its first call, on the default plan. The organization has no default plan yet.{' '}
           <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>, or follow the{' '}
           <a href={setupPath(organizationId)}>setup</a>.
         </>

@@ -27,7 +27,7 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Models that end',
-        sub: `Models of the calls of the last ${RADAR_DAYS} days with a shutdown within ${RADAR_HORIZON_DAYS} days, and retired ones. What ends first is first.`,
+        sub: `Models of the calls of the last ${RADAR_DAYS} days with a shutdown within ${RADAR_HORIZON_DAYS} days, and retired ones. The first to end comes first.`,
         actions: (
           <>
             <a class="button" href={own('customers', { endingModel: 'true' })}>

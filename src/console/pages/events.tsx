@@ -1,5 +1,5 @@
 /**
- * Operator events: who changed what, of one organization or of all, narrowed by who, what and when. The address holds the
+ * The event log: who changed what, in one organization or in all, narrowed by who, what and when. The address holds the
  * filters.
  */
 
@@ -11,7 +11,7 @@ import type { OrganizationId } from '../../domain/ids.ts';
 import { listEvents } from '../../operator/events.ts';
 import { organizationsOf } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { ErrorSummary, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
@@ -32,7 +32,7 @@ const ORGANIZATIONS_MAX = 200;
 const FILTERS = {
   organizationId: 'Organization',
   actor: 'By',
-  kind: 'Of',
+  kind: 'Subject',
   action: 'Change',
   subject: 'Id',
   from: 'From',
@@ -75,7 +75,7 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   return page(
     c,
     {
-      title: here === null ? 'Operator events' : 'Events',
+      title: here === null ? 'Full event log' : 'Event log',
       sub: 'Every change by API, command line and console, newest first.',
       status: narrowed.ok ? 200 : 400,
     },
@@ -146,40 +146,34 @@ const Filters: FC<{ path: string; state: FormState; organizations: Organization[
   state,
   organizations,
 }) => (
-  <search aria-label="Changes">
-    <form method="get" action={path} class="form">
-      <ErrorSummary details={state.details} />
-      <div class="filters">
-        {organizations && (
-          <Select
-            name="organizationId"
-            label="Organization"
-            state={state}
-            options={[['', 'All'], ...organizations.map(({ organizationId, name }) => [organizationId, name] as const)]}
-          />
-        )}
-        <TextField name="actor" label="By" state={state} placeholder="E-mail address or key id" />
+  <GetForm label="Changes" action={path} state={state}>
+    <div class="filters">
+      {organizations && (
         <Select
-          name="kind"
-          label="Of"
-          state={state}
-          options={[['', 'Everything'], ...SUBJECT_KINDS.map((kind) => [kind, kindWords(kind)] as const)]}
+          name="organizationId"
+          label="Organization"
+          options={[['', 'All'], ...organizations.map(({ organizationId, name }) => [organizationId, name] as const)]}
         />
-        <Select
-          name="action"
-          label="Change"
-          state={state}
-          options={[['', 'Any'], ...ACTIONS_BY_KIND.map((action) => [action, actionWords(action)] as const)]}
-        />
-        <TextField name="subject" label="Id" state={state} placeholder="Plan, customer, key, model" />
-        <TextField name="from" label="From (UTC)" type="datetime-local" state={state} />
-        <TextField name="to" label="End (UTC, exclusive)" type="datetime-local" state={state} />
-      </div>
-      <div class="submit">
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+      )}
+      <TextField name="actor" label="By" placeholder="E-mail address or key id" />
+      <Select
+        name="kind"
+        label="Subject"
+        options={[['', 'Everything'], ...SUBJECT_KINDS.map((kind) => [kind, kindWords(kind)] as const)]}
+      />
+      <Select
+        name="action"
+        label="Change"
+        options={[['', 'Any'], ...ACTIONS_BY_KIND.map((action) => [action, actionWords(action)] as const)]}
+      />
+      <TextField name="subject" label="Id" placeholder="Plan, customer, key, model" />
+      <TextField name="from" label="From (UTC)" type="datetime-local" />
+      <TextField name="to" label="End (UTC, exclusive)" type="datetime-local" />
+    </div>
+    <div class="submit">
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 const ACTIONS_BY_KIND = OPERATOR_ACTIONS.toSorted(
@@ -196,7 +190,7 @@ const Chosen: FC<{ path: string; asked: Asked; organizations: Organization[] }> 
         const { [name]: value = '', ...rest } = asked;
         const query = new URLSearchParams(rest as Record<string, string>).toString();
         return (
-          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove this filter">
+          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove filter">
             {FILTERS[name]}: {shownFilter(name, value, organizations)} ×
           </a>
         );

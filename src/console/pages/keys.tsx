@@ -7,19 +7,19 @@ import type { Key } from '../../contract/operator.ts';
 import { EMBED_SCOPE, SCOPES, SERVER_SCOPES } from '../../contract/scopes.ts';
 import { createKey, listKeys, readKey, revokeKey, rotateKey, updateKey } from '../../operator/keys.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { DAY_MS } from '../../platform/time.ts';
-import { CheckGroup, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
+import { Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { changesOf } from '../changes-view.tsx';
-import { type ConsoleContext, type ConsoleEnv, type Fields, organizationPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
 import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, sends, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { lines, text, texts } from '../submitted.ts';
+import { texts } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
 
@@ -33,18 +33,20 @@ const PREFIXES = [
 ] as const;
 
 const SCOPE_WORDS: Readonly<Record<string, string>> = {
-  'usage:read': 'usage:read, read usage and calls',
-  'usage:write': 'usage:write, begin and end calls',
-  'customers:read': 'customers:read, list customers and plans',
-  'customers:write': 'customers:write, provision customers and change plans',
-  'gateway:invoke': 'gateway:invoke, call models through the gateway',
-  'compression:invoke': 'compression:invoke, compress prompts and keep samples',
-  'events:read': 'events:read, read events of limits, balances and changes',
-  'webhooks:write': 'webhooks:write, register webhooks and read what was sent to them',
-  'embeds:read': 'embeds:read, sessions of the widget; on an ek- key alone',
+  'usage:read': 'read usage and calls',
+  'usage:write': 'begin and end calls',
+  'customers:read': 'list customers and plans',
+  'customers:write': 'provision customers and change plans',
+  'gateway:invoke': 'call models through the gateway',
+  'compression:invoke': 'compress prompts and keep samples',
+  'events:read': 'read events of limits, balances and changes',
+  'webhooks:write': 'register webhooks and read what was sent to them',
+  'embeds:read': 'open sessions of the widget; on an ek- key alone',
 };
 
-const SCOPE_OPTIONS = SCOPES.map((scope) => [scope, SCOPE_WORDS[scope] ?? scope] as const);
+const SCOPE_OPTIONS = SCOPES.map((scope) => [scope, scope, SCOPE_WORDS[scope]] as const);
+const EMBED_OPTIONS = SCOPE_OPTIONS.filter(([scope]) => scope === EMBED_SCOPE);
+const SERVER_OPTIONS = SCOPE_OPTIONS.filter(([scope]) => scope !== EMBED_SCOPE);
 
 export function mountKeys(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/keys', async (c) => {
@@ -96,32 +98,16 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   );
 
   app.post('/organizations/:org/keys', async (c) => {
-    const { fields } = c.get('submitted');
-    const prefix = text(fields, 'prefix');
+    const { scopes, ...body } = bodyIn(createKey, c.get('submitted').fields);
     // The scopes of the form are those of a key of our own; the other prefixes say what they may.
-    const expiresAt = endOf(text(fields, 'expiresAt'));
-    const body = {
-      ...{ name: text(fields, 'name'), prefix },
-      ...(prefix === 'utk-' && { scopes: texts(fields, 'scopes') }),
-      ...limitsIn(fields, undefined),
-      ...(expiresAt !== null && { expiresAt }),
-    };
-    const answer = await send(c, createKey, { body });
+    const answer = await send(c, createKey, { body: body.prefix === 'utk-' ? { ...body, scopes } : body });
     return answer.ok ? createdPage(c, answer) : newPage(c, wrong(c, answer.refusal));
   });
 
   app.get('/organizations/:org/keys/:keyId', async (c) => {
     const found = await load(c, readKey);
     if (!found.ok) return refused(c, found.refusal);
-    const key = found.data;
-    const values = {
-      name: key.name,
-      scopes: key.scopes ?? [],
-      models: key.models?.join('\n'),
-      features: key.features?.join('\n'),
-      expiresAt: lastDayOf(key),
-    };
-    return keyPage(c, key, { values, details: [] });
+    return keyPage(c, found.data, storedIn(updateKey, found.data));
   });
 
   app.post('/organizations/:org/keys/:keyId', sends(updateKey), async (c) => {
@@ -130,23 +116,15 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     if (!found.ok) return refused(c, found.refusal);
     const key = found.data;
     const { fields } = c.get('submitted');
-    const scopes = texts(fields, 'scopes');
-    // A legacy key without a choice keeps what its prefix allows.
-    const lastDay = text(fields, 'expiresAt');
-    const body = {
-      name: text(fields, 'name'),
-      ...((key.scopes !== null || scopes.length > 0) && { scopes }),
-      ...limitsIn(fields, null),
-      ...(lastDay !== lastDayOf(key) && { expiresAt: endOf(lastDay) }),
-    };
+    // An empty name is refused. A legacy key for which no scope is chosen keeps what its prefix allows.
+    const body = { name: '', ...bodyIn(updateKey, fields), ...(key.scopes && { scopes: texts(fields, 'scopes') }) };
     const answer = await send(c, updateKey, { body });
     if (!answer.ok) return keyPage(c, key, wrong(c, answer.refusal));
     return c.redirect(`${organizationPath(organizationId, 'keys')}?done=key`, 303);
   });
 
   app.post('/organizations/:org/keys/:keyId/rotate', async (c) => {
-    const body = { overlapHours: Number(text(c.get('submitted').fields, 'overlapHours')) };
-    const answer = await send(c, rotateKey, { body });
+    const answer = await send(c, rotateKey, { body: bodyIn(rotateKey, c.get('submitted').fields) });
     return answer.ok ? createdPage(c, answer) : refused(c, answer.refusal);
   });
 
@@ -162,60 +140,12 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The lists of the form; `none` where one is empty. */
-function limitsIn<None>(fields: Fields, none: None): Record<'models' | 'features', string[] | None> {
-  const listed = (name: string) => {
-    const names = lines(fields, name);
-    return names.length === 0 ? none : names;
-  };
-  return { models: listed('models'), features: listed('features') };
-}
-
-/** The end of a day, as the form has it, or none: a key works through that day. What is no day is refused by the check. */
-function endOf(day: string): string | null {
-  const startMs = Date.parse(`${day}T00:00:00Z`);
-  return day === '' ? null : Number.isNaN(startMs) ? day : new Date(startMs + DAY_MS).toISOString();
-}
-
-/** The last day of a key, for the form. */
-function lastDayOf({ expiresAt }: Key): string {
-  return expiresAt === null ? '' : new Date(Date.parse(expiresAt) - 1).toISOString().slice(0, 'yyyy-mm-dd'.length);
-}
-
 const OVERLAPS = [
   ['24', 'a day'],
   ['1', 'an hour'],
   ['168', 'a week'],
   ['720', '30 days'],
 ] as const;
-
-const LastDay: FC<{ state: FormState }> = ({ state }) => (
-  <TextField
-    name="expiresAt"
-    label="Expires after"
-    type="date"
-    state={state}
-    hint="The key works through this day, in UTC. Empty: never expires."
-  />
-);
-
-const LimitFields: FC<{ state: FormState }> = ({ state }) => (
-  <>
-    <TextArea
-      name="models"
-      label="Only these models"
-      state={state}
-      mono
-      hint="One per line, named as in a request: provider/model, a bare name, or a mapping such as service/standard. Other models are refused before they run. Empty: any model."
-    />
-    <TextArea
-      name="features"
-      label="Only these features"
-      state={state}
-      hint="One per line. Calls, increments and samples must name one of them. Empty: any feature, or none."
-    />
-  </>
-);
 
 function newPage(c: ConsoleContext, state: FormState) {
   const path = organizationPath(c.get('organization').organizationId, 'keys');
@@ -224,29 +154,14 @@ function newPage(c: ConsoleContext, state: FormState) {
     { title: 'New key', status: state.details.length > 0 ? 400 : 200, crumbs: crumbsOf(path) },
     <Card>
       <Form of={createKey} action={path} secrets={secretsOf(c)} state={state}>
-        <TextField
-          name="name"
-          label="Name"
-          state={state}
-          required
-          hint="What the key is for: the application, the environment."
+        <BodyFields
+          of={createKey}
+          overrides={{
+            prefix: { label: 'Type', hint: 'The prefix of the key.', options: PREFIXES },
+            scopes: { hint: 'For a utk- key. Grant only what it needs.', options: SERVER_OPTIONS },
+          }}
         />
-        <Select name="prefix" label="Type" state={state} options={PREFIXES} />
-        <CheckGroup
-          name="scopes"
-          label="Scopes"
-          state={state}
-          hint="For a utk- key. Grant only what it needs."
-          options={SCOPE_OPTIONS.filter(([scope]) => scope !== EMBED_SCOPE)}
-        />
-        <LimitFields state={state} />
-        <LastDay state={state} />
-        <div class="submit">
-          <button type="submit" class="primary">
-            Create key
-          </button>
-          <a href={path}>Cancel</a>
-        </div>
+        <Submit back={path}>Create key</Submit>
       </Form>
     </Card>,
   );
@@ -303,14 +218,12 @@ const RotateAndRevoke: FC<{ own: string; secrets: FormSecrets }> = ({ own, secre
   <>
     <Card
       title="Rotate"
-      note="Makes a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can change over."
+      note="Creates a new key with the same name, prefix, scopes and limits. This one works until the overlap is over, so that applications can switch."
     >
       <Form of={rotateKey} action={`${own}/rotate`} secrets={secrets} label="Rotate">
-        <Select
-          name="overlapHours"
-          label="This key still works for"
-          state={{ values: {}, details: [] }}
-          options={OVERLAPS}
+        <BodyFields
+          of={rotateKey}
+          overrides={{ overlapHours: { label: 'This key still works for', options: OVERLAPS } }}
         />
         <div class="submit">
           <button type="submit">Rotate key</button>
@@ -338,22 +251,22 @@ const KeyForm: FC<{ own: string; item: Key; state: FormState; secrets: FormSecre
   secrets,
 }) => (
   <Form of={updateKey} action={own} secrets={secrets} state={state}>
-    <TextField name="name" label="Name" state={state} required />
-    <CheckGroup
-      name="scopes"
-      label="Scopes"
-      state={state}
-      hint={
-        item.scopes === null ? 'A legacy key: it may what its prefix allows until scopes are chosen here.' : undefined
+    <BodyFields
+      of={updateKey}
+      paths={
+        item.prefix === 'ek-' ? ['name', 'scopes', 'expiresAt'] : ['name', 'scopes', 'models', 'features', 'expiresAt']
       }
-      options={SCOPE_OPTIONS.filter(([scope]) => (scope === EMBED_SCOPE) === (item.prefix === 'ek-'))}
+      overrides={{
+        name: { required: true },
+        scopes: {
+          options: item.prefix === 'ek-' ? EMBED_OPTIONS : SERVER_OPTIONS,
+          hint:
+            item.scopes === null
+              ? 'A legacy key: choose none to keep what its prefix allows.'
+              : 'What the key may do. Grant only what it needs.',
+        },
+      }}
     />
-    {item.prefix !== 'ek-' && <LimitFields state={state} />}
-    <LastDay state={state} />
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save
-      </button>
-    </div>
+    <Submit>Save</Submit>
   </Form>
 );

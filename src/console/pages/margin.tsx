@@ -158,7 +158,9 @@ function rowsBy(
 const MarginCard: FC<Rows & { by: By }> = ({ by, rows, note }) => (
   <Card title={`Margin by ${by}`} note={note}>
     {rows === null ? (
-      <Empty title="Too many customers">With so many, the margin is known as a whole, and by feature and model.</Empty>
+      <Empty title="Too many customers">
+        With so many customers, the margin is computed only as a whole, and by feature and model.
+      </Empty>
     ) : rows.length === 0 ? (
       <Empty title="Nothing in this period">Figures appear here as soon as calls end or time passes on a plan.</Empty>
     ) : (
@@ -207,7 +209,7 @@ const MarginTable: FC<{ by: By; rows: readonly Row[] }> = ({ by, rows }) => {
           ),
         },
         {
-          title: 'Of revenue',
+          title: 'Share of revenue',
           figure: true,
           cell: (row) =>
             shareOf({ marginNanoUsd: BigInt(row.marginUsdNano), revenueNanoUsd: BigInt(row.revenueUsdNano) }) ?? (

@@ -12,20 +12,29 @@ import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../
 import { switchModelBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
 import { type DatedPrice, ownPricesOf, setPrice } from '../../operator/prices.ts';
-import { Checkbox, CheckGroup, Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
+import {
+  BLANK,
+  CheckGroup,
+  Form,
+  type FormSecrets,
+  type FormState,
+  Submit,
+  TextArea,
+  TextField,
+} from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
 import { changesOf, eventsPath } from '../changes-view.tsx';
-import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { isChecked, lines, text, texts, typedNumber } from '../submitted.ts';
+import { lines, text, texts } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',
@@ -33,7 +42,6 @@ const RATES = [
   'cachedInputUsdPerMillion',
   'cacheWriteUsdPerMillion',
 ] as const;
-const BLANK: FormState = { values: {}, details: [] };
 
 export function mountModels(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/models', (c) => {
@@ -58,9 +66,7 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   });
 
   app.post('/organizations/:org/models/switch-back', async (c) => {
-    const { fields } = c.get('submitted');
-    const body = { mapping: text(fields, 'mapping'), model: text(fields, 'model') };
-    const answer = await send(c, switchModelBack, { body });
+    const answer = await send(c, switchModelBack, { body: bodyIn(switchModelBack, c.get('submitted').fields) });
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(`${organizationPath(c.get('organization').organizationId, 'models')}?done=models`, 303);
   });
@@ -68,7 +74,8 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/prices', async (c) => {
     const { fields } = c.get('submitted');
     const params = { modelKey: text(fields, 'modelKey') };
-    const answer = await send(c, setPrice, { params, body: ratesOf(fields) });
+    const body = bodyIn(setPrice, fields, [...RATES, 'strict', 'effectiveFrom']);
+    const answer = await send(c, setPrice, { params, body });
     if (!answer.ok) return modelsPage(c, null, wrong(c, answer.refusal));
     return c.redirect(`${organizationPath(c.get('organization').organizationId, 'models')}?done=price`, 303);
   });
@@ -94,11 +101,6 @@ async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confi
 function toDetail({ name, nearest, field }: Unknown) {
   const suggestion = nearest && (name.includes('/') ? nearest : nearest.slice(nearest.indexOf('/') + 1));
   return { path: field, message: `${name} is not in the catalog.${suggestion ? ` Did you mean ${suggestion}?` : ''}` };
-}
-
-function ratesOf(fields: Fields): unknown {
-  const stated = RATES.map((name) => [name, typedNumber(fields, name)]).filter(([, value]) => value !== undefined);
-  return { ...Object.fromEntries(stated), strict: isChecked(fields, 'strict') };
 }
 
 async function modelsPage(
@@ -192,13 +194,12 @@ interface MappingProps {
 const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
   <Form of={setModels} action={path} secrets={secrets} state={state}>
     <div class="columns">
-      <TextArea name="standard" label="Standard" state={state} rows={5} mono />
-      <TextArea name="premium" label="Premium" state={state} rows={5} mono />
+      <TextArea name="standard" label="Standard" rows={5} mono />
+      <TextArea name="premium" label="Premium" rows={5} mono />
     </div>
     <TextArea
       name="aliases"
       label="Aliases"
-      state={state}
       rows={3}
       mono
       hint="name: model, asked for as service/name. Behind any model, its autopilot: switch=official or switch=reviewed, days=14 before its end, max=0 % more cost, needs=tools,vision."
@@ -207,16 +208,11 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
       <CheckGroup
         name="confirmed"
         label="Models that neither the catalog nor an own price knows"
-        state={state}
         hint="Their calls have no price until you set one. A vendor that does not know the name answers with an error."
-        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} all the same`])}
+        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} anyway`])}
       />
     )}
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save mappings
-      </button>
-    </div>
+    <Submit>Save mappings</Submit>
   </Form>
 );
 
@@ -237,7 +233,7 @@ const Switched: FC<{
     : [];
   if (switched.length === 0) return null;
   return (
-    <Card title="Switched by the autopilot" note="Back brings the model before, without its autopilot.">
+    <Card title="Switched by the autopilot" note="Switching back restores the previous model, without its autopilot.">
       <Table
         caption="Models that the autopilot replaced"
         rows={switched}
@@ -253,12 +249,12 @@ const Switched: FC<{
             cell: ({ switchedAt }) => (switchedAt ? <Time at={switchedAt} nowMs={nowMs} /> : <Nothing />),
           },
           {
-            title: 'Way back',
+            title: 'Action',
             cell: ({ mapping, model }) => (
-              <Form of={switchModelBack} action={path} secrets={secrets} state={BLANK}>
+              <Form of={switchModelBack} action={path} secrets={secrets}>
                 <input type="hidden" name="mapping" value={mapping} />
                 <input type="hidden" name="model" value={model} />
-                <button type="submit">Back</button>
+                <button type="submit">Switch back</button>
               </Form>
             ),
           },
@@ -338,45 +334,17 @@ const PriceForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = 
     <TextField
       name="modelKey"
       label="Model"
-      state={state}
       required
       hint="As reported by calls: provider/model, a bare name, or a fine-tuned ft: id."
     />
     <div class="columns">
-      <TextField name="inputUsdPerMillion" label="Input" state={state} numeric required hint="USD per million tokens" />
-      <TextField
-        name="outputUsdPerMillion"
-        label="Output"
-        state={state}
-        numeric
-        required
-        hint="USD per million tokens"
-      />
-      <TextField
-        name="cachedInputUsdPerMillion"
-        label="Cache read"
-        state={state}
-        numeric
-        hint="Empty: by the catalog's relation, else the input rate"
-      />
-      <TextField
-        name="cacheWriteUsdPerMillion"
-        label="Cache write"
-        state={state}
-        numeric
-        hint="Empty: by the catalog's relation, else the input rate"
+      <BodyFields
+        of={setPrice}
+        paths={RATES}
+        overrides={{ inputUsdPerMillion: { required: true }, outputUsdPerMillion: { required: true } }}
       />
     </div>
-    <Checkbox
-      name="strict"
-      label="Only these rates"
-      state={state}
-      hint="Otherwise, rates that are not stated follow by the relations that the catalog knows of the same model. A call that uses them says so."
-    />
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save price
-      </button>
-    </div>
+    <BodyFields of={setPrice} paths={['effectiveFrom', 'strict']} />
+    <Submit>Save price</Submit>
   </Form>
 );

@@ -7,24 +7,24 @@ import type { NamedOperator } from '../../contract/operators.ts';
 import { ROLE_MEANINGS, ROLES } from '../../contract/roles.ts';
 import { deleteOperator, listOperators, putOperator } from '../../operator/operators.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { ButtonForm, Form, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { ButtonForm, Form, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { bodyIn } from '../schema-form.tsx';
+import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/operators`;
 const PAGE_SIZE = 50;
-const BLANK: FormState = { values: { role: 'viewer' }, details: [] };
+const NEW: FormState = { values: { role: 'viewer' }, details: [] };
 
 export function mountOperators(app: Hono<ConsoleEnv>): void {
-  app.get('/operators', (c) => operatorsPage(c, BLANK));
+  app.get('/operators', (c) => operatorsPage(c, NEW));
 
   app.post('/operators', async (c) => {
     const { fields } = c.get('submitted');
@@ -54,7 +54,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
     {
       title: 'Operators',
       status: state.details.length > 0 ? 400 : 200,
-      sub: 'People and service tokens that Cloudflare Access lets in. Whoever has the operator token is an admin.',
+      sub: 'People and service tokens that Cloudflare Access lets in. A person with the operator token is an admin.',
     },
     <>
       <Card>
@@ -68,7 +68,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
         ) : (
           <Empty title="No named operators">
             {isConfigured ? (
-              'Whom Access lets in has no role until you give one below.'
+              'People whom Access lets in have no role until you give them one below.'
             ) : (
               <>
                 Access is not configured: set <Code>ACCESS_TEAM_DOMAIN</Code> and <Code>ACCESS_AUD</Code> in{' '}
@@ -85,26 +85,24 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
           previous={trailOf(c.req.query(), items.length)}
         />
       </Card>
-      <Card title="Give a role" note="A role counts from the next request on.">
+      <Card title="Give a role" note="A role applies from the next request on.">
         <Form of={putOperator} action={PATH} secrets={secrets} state={state}>
           <TextField
             name="name"
             label="E-mail address, or client id of a service token"
-            state={state}
             placeholder="ada@example.com"
             required
           />
-          <Select
-            name="role"
-            label="Role"
-            state={state}
-            options={ROLES.map((role) => [role, `${words(role)}: ${ROLE_MEANINGS[role]}`] as const)}
+          <BodyFields
+            of={putOperator}
+            overrides={{
+              role: {
+                options: ROLES.map((role) => [role, words(role), ROLE_MEANINGS[role]]),
+                hint: 'A role includes those before it.',
+              },
+            }}
           />
-          <div class="submit">
-            <button type="submit" class="primary">
-              Save
-            </button>
-          </div>
+          <Submit>Save</Submit>
         </Form>
       </Card>
     </>,

@@ -7,22 +7,22 @@ import type { Organization } from '../../contract/operator.ts';
 import { createOrganization, organizationsOf, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Checkbox, Form, type FormSecrets, type FormState, Select, TextArea, TextField } from '../../ui/form.tsx';
-import { count } from '../../ui/format.ts';
+import { BLANK, Form, type FormState, Submit } from '../../ui/form.tsx';
 import { Badge, Card, Code, Empty, Facts, Id, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { page, secretsOf } from '../shell.tsx';
-import { isChecked, lines, optionalText, text, typedNumber } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
-const BLANK: FormState = { values: {}, details: [] };
+/** The settings that the page has; alerts and retention are set with the command line or the API. */
+const SETTINGS = ['name', 'defaultPlanId', 'upgradeUrl', 'sampleBytesMax', 'allowUnpricedModels', 'creditOpen'];
 
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations', async (c) => {
@@ -63,9 +63,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/new', (c) => newPage(c, BLANK, 200));
 
   app.post('/organizations', async (c) => {
-    const { fields } = c.get('submitted');
-    const body = { name: text(fields, 'name'), organizationId: optionalText(fields, 'organizationId') };
-    const answer = await send(c, createOrganization, { body });
+    const answer = await send(c, createOrganization, { body: bodyIn(createOrganization, c.get('submitted').fields) });
     if (!answer.ok) return newPage(c, wrong(c, answer.refusal), 400);
     return c.redirect(`${setupPath(answer.data.organizationId)}?done=organization`, 303);
   });
@@ -73,16 +71,8 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/settings', (c) => settingsPage(c, null));
 
   app.post('/organizations/:org/settings', async (c) => {
-    const { fields } = c.get('submitted');
-    const sampleBytesMax = typedNumber(fields, 'sampleBytesMax');
-    const body = {
-      name: text(fields, 'name'),
-      defaultPlanId: optionalText(fields, 'defaultPlanId') ?? null,
-      allowUnpricedModels: isChecked(fields, 'allowUnpricedModels'),
-      creditOpen: lines(fields, 'creditOpen'),
-      upgradeUrl: optionalText(fields, 'upgradeUrl') ?? null,
-      ...(sampleBytesMax !== undefined && { sampleBytesMax }),
-    };
+    // An empty name is refused, and does not keep the old one.
+    const body = { name: '', ...bodyIn(updateOrganization, c.get('submitted').fields, SETTINGS) };
     const answer = await send(c, updateOrganization, { body });
     if (!answer.ok) return settingsPage(c, wrong(c, answer.refusal));
     return c.redirect(`${c.req.path}?done=settings`, 303);
@@ -129,14 +119,8 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
     { title: 'New organization', status, crumbs: [{ text: 'Organizations', href: PATH }] },
     <Card>
       <Form of={createOrganization} action={PATH} secrets={secretsOf(c)} state={state}>
-        <TextField name="name" label="Name" state={state} required hint="The name that operators see." />
-        <TextField name="organizationId" label="Id" state={state} hint="A UUID. Empty: one is generated." />
-        <div class="submit">
-          <button type="submit" class="primary">
-            Create organization
-          </button>
-          <a href={PATH}>Cancel</a>
-        </div>
+        <BodyFields of={createOrganization} />
+        <Submit back={PATH}>Create organization</Submit>
       </Form>
     </Card>,
   );
@@ -146,18 +130,22 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
   const organization = c.get('organization');
   const plans = await load(c, listPlans);
   if (!plans.ok) return refused(c, plans.refusal);
-  const planOptions = plans.data.items.map(({ planId, plan }) => [planId, `${plan.name} (${planId})`] as const);
+  const defaultPlans = plans.data.items.map(({ planId, plan }) => [planId, `${plan.name} (${planId})`] as const);
+  const path = organizationPath(organization.organizationId, 'settings');
+  const shown = state ?? storedIn(updateOrganization, organization);
   return page(
     c,
     { title: 'Settings', status: state ? 400 : 200 },
     <div class="grid">
       <Card title="Organization">
-        <Settings
-          organization={organization}
-          planOptions={planOptions}
-          secrets={secretsOf(c)}
-          state={state ?? settingsOf(organization)}
-        />
+        <Form of={updateOrganization} action={path} secrets={secretsOf(c)} state={shown}>
+          <BodyFields
+            of={updateOrganization}
+            paths={SETTINGS}
+            overrides={{ name: { required: true }, defaultPlanId: { options: [['', 'None'], ...defaultPlans] } }}
+          />
+          <Submit>Save</Submit>
+        </Form>
       </Card>
       <Card title="Facts">
         <Facts
@@ -170,71 +158,3 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
     </div>,
   );
 }
-
-function settingsOf(organization: Organization): FormState {
-  const { name, defaultPlanId, allowUnpricedModels, creditOpen, upgradeUrl, sampleBytesMax } = organization;
-  const values = {
-    name,
-    defaultPlanId: defaultPlanId ?? '',
-    allowUnpricedModels: allowUnpricedModels ? 'on' : undefined,
-    creditOpen: creditOpen.join('\n'),
-    upgradeUrl: upgradeUrl ?? '',
-    sampleBytesMax: count(sampleBytesMax),
-  };
-  return { values, details: [] };
-}
-
-interface SettingsProps {
-  organization: Organization;
-  planOptions: readonly (readonly [string, string])[];
-  secrets: FormSecrets;
-  state: FormState;
-}
-
-const Settings: FC<SettingsProps> = ({ organization, planOptions, secrets, state }) => (
-  <Form
-    of={updateOrganization}
-    action={organizationPath(organization.organizationId, 'settings')}
-    secrets={secrets}
-    state={state}
-  >
-    <TextField name="name" label="Name" state={state} required />
-    <Select
-      name="defaultPlanId"
-      label="Default plan"
-      state={state}
-      options={[['', 'None'], ...planOptions]}
-      hint="The plan of new customers. Without one, calls of unknown customers are refused."
-    />
-    <TextField
-      name="upgradeUrl"
-      label="Upgrade address"
-      state={state}
-      hint="Where a customer buys more. The usage widget links to it; empty: no link."
-    />
-    <TextField
-      name="sampleBytesMax"
-      label="Sample storage, in bytes"
-      state={state}
-      numeric
-      hint="The most bytes that stored samples may take; 256 MiB are 268,435,456. Beyond it, new samples are refused until old ones expire."
-    />
-    <Checkbox
-      name="allowUnpricedModels"
-      label="Allow models without a price"
-      state={state}
-      hint="Browser sessions, and calls that credit pays, may then use them. Their cost is unknown, so credit is not charged."
-    />
-    <TextArea
-      name="creditOpen"
-      label="Open for credit"
-      state={state}
-      hint="What credit may pay for although its cost has no bound or no rate. One per line: field:chat/min_p, component:codeMinutes, or * for everything. What the vendor then reports without a rate is charged by the hold until it can be priced."
-    />
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save
-      </button>
-    </div>
-  </Form>
-);

@@ -9,15 +9,15 @@ import { METER_NAMES } from '../../domain/meters.ts';
 import { readCustomer } from '../../operator/customers.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { operatorChangePlan, previewPlanChange } from '../../operator/subscriptions.ts';
-import { Choice, ErrorSummary, Form, type FormSecrets, type FormState, Select, typed } from '../../ui/form.tsx';
+import { Choice, Form, type FormSecrets, type FormState, GetForm, Select, Submit, typed } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { detailsOf, load, send } from '../send.ts';
+import { bodyIn } from '../schema-form.tsx';
+import { detailsOf, load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { text } from '../submitted.ts';
 
 const PATH = '/organizations/:org/customers/:customerId/plan';
 
@@ -39,11 +39,9 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
   });
 
   app.post(PATH, async (c) => {
-    const { fields } = c.get('submitted');
     const { organizationId } = c.get('organization');
-    const values = { planId: text(fields, 'planId'), strategy: text(fields, 'strategy') };
-    const answer = await send(c, operatorChangePlan, { body: values });
-    if (!answer.ok) return changePage(c, { values, details: detailsOf(answer.refusal) }, null);
+    const answer = await send(c, operatorChangePlan, { body: bodyIn(operatorChangePlan, c.get('submitted').fields) });
+    if (!answer.ok) return changePage(c, wrong(c, answer.refusal), null);
     return c.redirect(`${customerPath({ organizationId, customerId: customerInPath(c) })}?done=plan-changed`, 303);
   });
 }
@@ -86,15 +84,11 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
   state,
   options,
 }) => (
-  <form method="get" action={`${path}/plan`} class="form">
-    <ErrorSummary details={state.details} />
-    <Select name="planId" label="Plan" state={state} options={options} hint="The newest version applies." />
-    <Choice name="strategy" label="When and how" state={state} options={STRATEGIES} />
-    <div class="submit">
-      <button type="submit">Preview the change</button>
-      <a href={path}>Cancel</a>
-    </div>
-  </form>
+  <GetForm action={`${path}/plan`} state={state}>
+    <Select name="planId" label="Plan" options={options} hint="The newest version applies." />
+    <Choice name="strategy" label="When and how" options={STRATEGIES} />
+    <Submit back={path}>Preview the change</Submit>
+  </GetForm>
 );
 
 interface PreviewProps {
@@ -111,7 +105,7 @@ const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => 
   if (!isChange) {
     return (
       <Card title="Preview">
-        <Empty title="Nothing">
+        <Empty title="No change">
           The subscription is on <Code>{usagePlanVersionId}</Code> already, or this change is scheduled.
         </Empty>
       </Card>
@@ -142,11 +136,7 @@ const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => 
       <Form of={operatorChangePlan} action={`${path}/plan`} secrets={secrets} label="Confirm the change">
         <input type="hidden" name="planId" value={typed(asked, 'planId')} />
         <input type="hidden" name="strategy" value={typed(asked, 'strategy')} />
-        <div class="submit">
-          <button type="submit" class="primary">
-            {appliesAt === null ? 'Change the plan now' : 'Schedule the change'}
-          </button>
-        </div>
+        <Submit>{appliesAt === null ? 'Change the plan now' : 'Schedule the change'}</Submit>
       </Form>
     </Card>
   );

@@ -5,7 +5,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Plan } from '../../contract/plans.ts';
 import { type PlanDetail, readPlan } from '../../operator/plans.ts';
-import { type FormState, Select } from '../../ui/form.tsx';
+import { type FormState, GetForm, Select } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Badge, Card, Empty } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -43,13 +43,13 @@ function comparePage(c: ConsoleContext, detail: PlanDetail) {
       ],
     },
     <Card>
-      <form method="get" action={`${path}/compare`}>
+      <GetForm action={`${path}/compare`} state={state}>
         <div class="filters">
-          <Select name="a" label="Older" state={state} options={options} />
-          <Select name="b" label="Newer" state={state} options={options} />
+          <Select name="a" label="Older" options={options} />
+          <Select name="b" label="Newer" options={options} />
           <button type="submit">Compare</button>
         </div>
-      </form>
+      </GetForm>
       {a && b ? (
         <SideBySide before={a.plan} after={b.plan} names={[`Version ${a.version}`, `Version ${b.version}`]} />
       ) : (

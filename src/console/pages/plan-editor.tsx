@@ -15,8 +15,9 @@ import {
   Form,
   type FormSecrets,
   type FormState,
-  idOf,
+  GroupError,
   Select,
+  Submit,
   TextArea,
   TextField,
 } from '../../ui/form.tsx';
@@ -198,43 +199,29 @@ const Editor: FC<EditorProps> = ({ action, back, mode, isNew, state, secrets }) 
           <TextField
             name="planId"
             label="Plan id"
-            state={state}
             required
             hint="For example pro. Letters, digits, dots and dashes. It cannot be changed."
           />
         )}
-        {mode === 'form' && <TextField name="name" label="Name" state={state} required hint="Customers see it." />}
+        {mode === 'form' && <TextField name="name" label="Name" required hint="Customers see it." />}
       </div>
       {mode === 'json' ? (
-        <TextArea
-          name="document"
-          label="Document"
-          state={state}
-          rows={30}
-          mono
-          hint="Only name and limitType are required."
-        />
+        <TextArea name="document" label="Document" rows={30} mono hint="Only name and limitType are required." />
       ) : (
-        <Behaviour state={state} />
+        <Behaviour />
       )}
     </Card>
-    {mode === 'form' && <Allowances state={state} />}
+    {mode === 'form' && <Allowances />}
     {mode === 'form' && METER_SLOTS.map((slot) => <CustomMeterFields slot={slot} state={state} />)}
-    <div class="submit">
-      <button type="submit" class="primary">
-        {isNew ? 'Create plan' : 'Save plan'}
-      </button>
-      <a href={back}>Cancel</a>
-    </div>
+    <Submit back={back}>{isNew ? 'Create plan' : 'Save plan'}</Submit>
   </Form>
 );
 
-const Behaviour: FC<{ state: FormState }> = ({ state }) => (
+const Behaviour: FC = () => (
   <>
     <Choice
       name="limitType"
       label="When a limit is reached"
-      state={state}
       options={[
         ['BLOCK', 'Block', 'calls of that tier are denied'],
         ['DOWNGRADE', 'Downgrade', 'premium calls are offered the standard tier'],
@@ -242,11 +229,10 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
       ]}
     />
     <div class="columns">
-      <TextField name="replenish.every" label="Renews every" state={state} numeric />
+      <TextField name="replenish.every" label="Renews every" numeric />
       <Select
         name="replenish.unit"
         label="Unit"
-        state={state}
         options={[
           ['HOUR', 'hours'],
           ['DAY', 'days'],
@@ -259,29 +245,26 @@ const Behaviour: FC<{ state: FormState }> = ({ state }) => (
       <TextField
         name="priceUsd"
         label="Price of a period in USD"
-        state={state}
         placeholder="not set"
-        hint="What a customer pays for it, for margins. It allows and charges nothing."
+        hint="What a customer pays for a period. Margins use it; Callmeter charges nothing for it."
       />
       <Select
         name="reasoningLevel"
         label="Reasoning ceiling"
-        state={state}
         options={(['NONE', 'LOW', 'MEDIUM', 'HIGH'] as const).map((level) => [level, words(level)] as const)}
       />
     </div>
   </>
 );
 
-const Allowances: FC<{ state: FormState }> = ({ state }) => (
+const Allowances: FC = () => (
   <>
-    <Card title="Allowances per period" note="Empty is unlimited, 0 is none.">
+    <Card title="Allowances per period" note="Leave empty for unlimited; 0 is none.">
       <div class="columns">
         {LIMIT_NAMES.map((name) => (
           <TextField
             name={`limits.${name}`}
             label={words(name)}
-            state={state}
             numeric
             placeholder="unlimited"
             hint={METERS[name].unit === 'tokens' ? 'Output tokens' : undefined}
@@ -292,22 +275,15 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
     <Card title="Features and rates">
       <div class="actions">
         {CAPABILITIES.map((name) => (
-          <Checkbox name={`features.${name}`} label={words(name)} state={state} />
+          <Checkbox name={`features.${name}`} label={words(name)} />
         ))}
       </div>
       <div class="columns">
-        <TextField
-          name="rollingCalls.limit"
-          label="Calls in a sliding window"
-          state={state}
-          numeric
-          placeholder="no limit"
-        />
-        <TextField name="rollingCalls.windowSeconds" label="Window in seconds" state={state} numeric placeholder="60" />
+        <TextField name="rollingCalls.limit" label="Calls in a sliding window" numeric placeholder="no limit" />
+        <TextField name="rollingCalls.windowSeconds" label="Window in seconds" numeric placeholder="60" />
         <TextField
           name="reserveOutputTokens"
           label="Reserved output tokens"
-          state={state}
           numeric
           placeholder="none"
           hint="Reserved by each begin, so that a token limit is exact."
@@ -315,28 +291,25 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
         <TextField
           name="maxOutputTokens"
           label="Output tokens of an answer"
-          state={state}
           numeric
           placeholder="no bound"
-          hint="At most, if an allowance pays. Nothing leaves them to request and model."
+          hint="The maximum if an allowance pays. Leave empty for the limits of the request and the model."
         />
         <TextField
           name="maxAnswers"
           label="Answers of a call"
-          state={state}
           numeric
           placeholder={String(ANSWERS_MAX_DEFAULT)}
-          hint="Answers of text that one call may ask for, whoever pays."
+          hint="Answers of text that one call may ask for."
         />
       </div>
     </Card>
-    <Card title="Pay as you go">
-      <Checkbox name="payg.enabled" label="The USD balance may pay when the allowance is used up" state={state} />
+    <Card title="Pay-as-you-go">
+      <Checkbox name="payg.enabled" label="The USD balance may pay when the allowance is used up" />
       <div class="columns">
         <TextField
           name="payg.markupPercent"
           label="Markup in percent"
-          state={state}
           numeric
           placeholder="0"
           hint="Added to the cost of a call."
@@ -344,15 +317,13 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
         <TextField
           name="payg.maxOutputTokens"
           label="Output tokens of an answer"
-          state={state}
           numeric
           placeholder="no bound"
-          hint="At most, where credit pays: a call holds what they may cost. Nothing leaves them to request and model."
+          hint="The maximum if credit pays: a call holds what they may cost. Leave empty for the limits of the request and the model."
         />
         <Select
           name="payg.holds"
           label="Calls on credit hold"
-          state={state}
           options={[
             ['EXACT', 'what they can cost at most'],
             ['EXPECTED', 'what is expected; together they may overdraw'],
@@ -365,25 +336,22 @@ const Allowances: FC<{ state: FormState }> = ({ state }) => (
         <TextField
           name="alerts.thresholdsPercent"
           label="Percent of a limit"
-          state={state}
           placeholder="50, 80, 100"
-          hint="An event tells when usage reaches one of them. Type none for no event."
+          hint="An event is recorded when usage reaches one of them. Type none for no event."
         />
         <TextField
           name="alerts.balanceBelowUsd"
           label="USD balance below"
-          state={state}
           numeric
           placeholder="none"
-          hint="An event tells when the balance falls below it."
+          hint="An event is recorded when the balance falls below it."
         />
         <TextField
           name="alerts.balanceBelowDays"
           label="Balance below days"
-          state={state}
           numeric
           placeholder="none"
-          hint="An event tells when the balance lasts for fewer days, by the forecast of what leaves it."
+          hint="An event is recorded when the balance is forecast to last for fewer days."
         />
       </div>
     </Card>
@@ -399,19 +367,18 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
       <details class="fold" open={listed || broken}>
         <summary>{listed ? 'Part of the plan' : 'Not part of the plan'}</summary>
         <div class="form">
-          <Checkbox name={`${path}.listed`} label="The plan has this meter" state={state} />
+          <Checkbox name={`${path}.listed`} label="The plan has this meter" />
           <div class="columns">
-            <TextField name={`${path}.label`} label="Name of the unit" state={state} placeholder="Pages" />
-            <TextField name={`${path}.included`} label="Included per period" state={state} numeric placeholder="0" />
+            <TextField name={`${path}.label`} label="Name of the unit" placeholder="Pages" />
+            <TextField name={`${path}.included`} label="Included per period" numeric placeholder="0" />
           </div>
           <div class="actions">
-            <Checkbox name={`${path}.enabled`} label="May be used" state={state} />
-            <Checkbox name={`${path}.unlimited`} label="Unlimited" state={state} />
-            <Checkbox name={`${path}.funding.credits`} label="Purchased units may pay" state={state} />
+            <Checkbox name={`${path}.enabled`} label="May be used" />
+            <Checkbox name={`${path}.unlimited`} label="Unlimited" />
+            <Checkbox name={`${path}.funding.credits`} label="Purchased units may pay" />
             <Checkbox
               name={`${path}.funding.payg`}
               label="The USD balance may pay"
-              state={state}
               hint="Needs pay-as-you-go and an overage price."
             />
           </div>
@@ -425,41 +392,29 @@ const CustomMeterFields: FC<{ slot: MeterSlot; state: FormState }> = ({ slot, st
 const Overage: FC<{ path: string; slot: string; state: FormState }> = ({ path, slot, state }) => (
   <fieldset class="box">
     <legend>Overage price</legend>
-    {state.details
-      .filter((detail) => detail.path === path || detail.path === `${path}.tiers`)
-      .map((detail) => (
-        <p class="error" id={idOf(detail.path)}>
-          {detail.message}
-        </p>
-      ))}
+    <GroupError name={path} label="Overage price" />
+    <GroupError name={`${path}.tiers`} label="Graduated price" />
     <div class="columns">
       <Select
         name={`${path}.model`}
         label="Price"
-        state={state}
         options={[
           ['', 'None'],
           ['SINGLE', 'One price'],
           ['GRADUATED', 'Graduated'],
         ]}
       />
-      <TextField name={`${path}.priceUsd`} label="One price: USD" state={state} numeric />
-      <TextField name={`${path}.per`} label="One price: for units" state={state} numeric placeholder="1" />
+      <TextField name={`${path}.priceUsd`} label="One price: USD" numeric />
+      <TextField name={`${path}.per`} label="One price: for units" numeric placeholder="1" />
     </div>
     <p class="quiet hint">Graduated: each row ends at its last unit; the last row has none. Empty rows are ignored.</p>
     {Array.from({ length: tierRows(state.values as Fields, slot) }, (_, index) => {
       const row = `${path}.tiers.${index}`;
       return (
         <div class="columns">
-          <TextField
-            name={`${row}.upTo`}
-            label={`Row ${index + 1}: up to unit`}
-            state={state}
-            numeric
-            placeholder="and all beyond"
-          />
-          <TextField name={`${row}.priceUsd`} label={`Row ${index + 1}: USD`} state={state} numeric />
-          <TextField name={`${row}.per`} label={`Row ${index + 1}: for units`} state={state} numeric placeholder="1" />
+          <TextField name={`${row}.upTo`} label={`Row ${index + 1}: up to unit`} numeric placeholder="and all beyond" />
+          <TextField name={`${row}.priceUsd`} label={`Row ${index + 1}: USD`} numeric />
+          <TextField name={`${row}.per`} label={`Row ${index + 1}: for units`} numeric placeholder="1" />
         </div>
       );
     })}

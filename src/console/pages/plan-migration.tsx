@@ -5,17 +5,17 @@ import type { Hono } from 'hono';
 import { badRequest, brokenRules } from '../../contract/errors.ts';
 import type { MigratePlanRequest, PlanMigration } from '../../contract/operator-customers.ts';
 import { countMigration, migratePlan, type PlanDetail, readMigration, readPlan } from '../../operator/plans.ts';
-import { Form } from '../../ui/form.tsx';
+import { Form, Submit } from '../../ui/form.tsx';
 import { count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Facts, Notice, Time } from '../../ui/parts.tsx';
 import { Progress } from '../../ui/small-charts.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
+import { bodyIn } from '../schema-form.tsx';
 import { load, send } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
-import { text } from '../submitted.ts';
 
 /** Where no script runs. */
 const REFRESH_SECONDS = 2;
@@ -33,7 +33,7 @@ export function mountPlanMigration(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/plans/:planId/migrate', async (c) => {
     const { organizationId } = c.get('organization');
-    const answer = await send(c, migratePlan, { body: { when: text(c.get('submitted').fields, 'when') } });
+    const answer = await send(c, migratePlan, { body: bodyIn(migratePlan, c.get('submitted').fields) });
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(planPath(organizationId, c.req.param('planId'), 'migrations', answer.data.jobId), 303);
   });
@@ -69,12 +69,9 @@ function migratePage(
           {when === 'NOW' ? 'at once' : 'each at its next renewal'}. To move them back, save a version with the old
           content and move them again.
         </p>
-        <div class="submit">
-          <button type="submit" class="danger">
-            Move {plural(customers, 'customer')}
-          </button>
-          <a href={path}>Cancel</a>
-        </div>
+        <Submit back={path} danger>
+          Move {plural(customers, 'customer')}
+        </Submit>
       </Form>
     </Card>,
   );
@@ -104,9 +101,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
       <Card
         title="Progress"
         actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
-        note={
-          running ? 'This page follows the migration by itself. The migration continues when you leave it.' : undefined
-        }
+        note={running ? 'This page updates by itself. The migration continues if you leave it.' : undefined}
       >
         <Progress
           done={running ? Math.min(done, job.total) : 1}
@@ -114,7 +109,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
           label="Subscriptions moved"
         />
         {job.lastError && (
-          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be retried: ${job.lastError}`}</Notice>
         )}
         <Facts
           items={[

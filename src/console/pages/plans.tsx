@@ -12,7 +12,7 @@ import type { OrganizationId } from '../../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { Choice, Form, type FormSecrets } from '../../ui/form.tsx';
+import { Choice, Form, type FormSecrets, GetForm, Submit } from '../../ui/form.tsx';
 import { compact, count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
@@ -159,7 +159,7 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
           cell: ({ plan }) => limitOf(plan.limits.premiumTokens),
         },
         {
-          title: 'Pay as you go',
+          title: 'Pay-as-you-go',
           cell: ({ plan }) => (plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : <Nothing />),
         },
       ]}
@@ -268,7 +268,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ],
       ['Output tokens of an answer', plan.maxOutputTokens == null ? 'no limit' : count(plan.maxOutputTokens)],
       ['Answers of a call', `at most ${count(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT)}`],
-      ['Pay as you go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'off'],
+      ['Pay-as-you-go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'disabled'],
       ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
       [
@@ -280,7 +280,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
           ? [
               [
                 meter.label,
-                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', off'}`,
+                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', disabled'}`,
               ] as const,
             ]
           : [],
@@ -333,7 +333,7 @@ const ArchiveForm: FC<{ path: string; archived: boolean; secrets: FormSecrets }>
 );
 
 const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) => (
-  <form method="get" action={`${path}/migrate`} class="form">
+  <GetForm action={`${path}/migrate`} state={{ values: { when: 'NOW' }, details: [] }}>
     <p class="quiet">
       Every subscription of an older version goes to version {version}, in the background. Changes to another plan that
       are scheduled stay.
@@ -341,14 +341,11 @@ const MigrateForm: FC<{ path: string; version: number }> = ({ path, version }) =
     <Choice
       name="when"
       label="When"
-      state={{ values: { when: 'NOW' }, details: [] }}
       options={[
         ['NOW', 'Now', 'usage and renewal date are kept'],
         ['AT_NEXT_REPLENISH', 'At each next renewal', 'nothing changes until then'],
       ]}
     />
-    <div class="submit">
-      <button type="submit">Move customers</button>
-    </div>
-  </form>
+    <Submit>Move customers</Submit>
+  </GetForm>
 );

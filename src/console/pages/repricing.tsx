@@ -50,11 +50,11 @@ function repricingPage(c: ConsoleContext, job: Repricing) {
       <Card
         title={dryRun ? 'What would change' : 'Progress'}
         actions={<Badge tone={STATUS_TONES[job.status] ?? 'plain'}>{words(job.status)}</Badge>}
-        note={isRunning ? 'This page follows it by itself.' : undefined}
+        note={isRunning ? 'This page updates by itself. The job continues if you leave it.' : undefined}
       >
-        <Progress done={isRunning ? job.done : 1} total={isRunning ? total : 1} label="Calls looked at" />
+        <Progress done={isRunning ? job.done : 1} total={isRunning ? total : 1} label="Calls checked" />
         {job.lastError && (
-          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be made again: ${job.lastError}`}</Notice>
+          <Notice tone="warn">{`${plural(job.failures, 'attempt')} failed and will be retried: ${job.lastError}`}</Notice>
         )}
         {!isRunning && <Outcome c={c} job={job} />}
         <Facts

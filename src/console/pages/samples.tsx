@@ -9,7 +9,7 @@ import type { OrganizationId } from '../../domain/ids.ts';
 import { deleteSample, listSamples, readSample } from '../../operator/samples.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { MINUTE_MS } from '../../platform/time.ts';
-import { ErrorSummary, Form, type FormState, TextField } from '../../ui/form.tsx';
+import { Form, type FormState, GetForm, Submit, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Id, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table, totalOf } from '../../ui/table.tsx';
@@ -89,17 +89,14 @@ const crumbsOf = (organizationId: OrganizationId) => [
 ];
 
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
-  <search aria-label="Samples">
-    <form method="get" action={path}>
-      <ErrorSummary details={state.details} />
-      <div class="filters">
-        <TextField name="customerId" label="Customer id" state={state} />
-        <TextField name="feature" label="Feature" state={state} />
-        <TextField name="model" label="Model" state={state} />
-        <button type="submit">Search</button>
-      </div>
-    </form>
-  </search>
+  <GetForm label="Samples" action={path} state={state}>
+    <div class="filters">
+      <TextField name="customerId" label="Customer id" />
+      <TextField name="feature" label="Feature" />
+      <TextField name="model" label="Model" />
+      <button type="submit">Search</button>
+    </div>
+  </GetForm>
 );
 
 interface SamplesProps {
@@ -226,11 +223,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
           secrets={secretsOf(c)}
           label="Delete"
         >
-          <div class="submit">
-            <button type="submit" class="danger">
-              Delete sample
-            </button>
-          </div>
+          <Submit danger>Delete sample</Submit>
         </Form>
       </section>
     </>,

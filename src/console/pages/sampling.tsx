@@ -5,14 +5,15 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { SamplingPolicy } from '../../contract/sampling.ts';
 import { readSampling, setSampling } from '../../operator/sampling.ts';
-import { Form, type FormSecrets, type FormState, TextArea, TextField } from '../../ui/form.tsx';
+import { Form, type FormSecrets, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { Card, Code } from '../../ui/parts.tsx';
 import type { Fields } from '../context.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
-import { lines, typedNumber } from '../submitted.ts';
+import { typedNumber } from '../submitted.ts';
 
 export function mountSampling(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/sampling', (c) => samplingPage(c, null));
@@ -26,14 +27,9 @@ export function mountSampling(app: Hono<ConsoleEnv>): void {
 
 function policyOf(fields: Fields): unknown {
   const percent = typedNumber(fields, 'percent');
-  return {
-    // A hundredth of what was typed, without the rounding of binary fractions.
-    rate: typeof percent === 'number' ? Number((percent / 100).toPrecision(15)) : percent,
-    minInputTokens: typedNumber(fields, 'minInputTokens'),
-    features: { include: lines(fields, 'features.include'), exclude: lines(fields, 'features.exclude') },
-    customers: { exclude: lines(fields, 'customers.exclude') },
-    retentionDays: typedNumber(fields, 'retentionDays'),
-  };
+  // A hundredth of what was typed, without the rounding of binary fractions.
+  const rate = typeof percent === 'number' ? Number((percent / 100).toPrecision(15)) : percent;
+  return { ...bodyIn(setSampling, fields), rate };
 }
 
 /** The form asks for percent where the policy has a share. */
@@ -68,22 +64,16 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
     >
       <PolicyForm
         path={organizationPath(organizationId, 'sampling')}
-        state={state ?? { values: fieldsOf(current.data), details: [] }}
+        state={state ?? fieldsOf(current.data)}
         secrets={secretsOf(c)}
       />
     </Card>,
   );
 }
 
-function fieldsOf(policy: SamplingPolicy): FormState['values'] {
-  return {
-    percent: String(Number((policy.rate * 100).toPrecision(15))),
-    minInputTokens: String(policy.minInputTokens),
-    retentionDays: String(policy.retentionDays),
-    'features.include': policy.features.include.join('\n'),
-    'features.exclude': policy.features.exclude.join('\n'),
-    'customers.exclude': policy.customers.exclude.join('\n'),
-  };
+function fieldsOf(policy: SamplingPolicy): FormState {
+  const { values, details } = storedIn(setSampling, policy);
+  return { values: { ...values, percent: String(Number((policy.rate * 100).toPrecision(15))) }, details };
 }
 
 const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({ path, state, secrets }) => (
@@ -92,36 +82,15 @@ const PolicyForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
       <TextField
         name="percent"
         label="Percentage of calls"
-        state={state}
         numeric
         required
         hint="0 stores none, 100 stores all eligible calls."
       />
-      <TextField
-        name="minInputTokens"
-        label="Minimum input tokens"
-        state={state}
-        numeric
-        hint="Shorter calls are not stored."
-      />
-      <TextField
-        name="retentionDays"
-        label="Kept for days"
-        state={state}
-        numeric
-        required
-        hint="1 to 365. Older samples are deleted."
-      />
+      <BodyFields of={setSampling} paths={['minInputTokens', 'retentionDays']} />
     </div>
     <div class="columns">
-      <TextArea name="features.include" label="Only these features" state={state} hint="One per line. Empty: all." />
-      <TextArea name="features.exclude" label="Never these features" state={state} hint="One per line." />
-      <TextArea name="customers.exclude" label="Never these customers" state={state} hint="One customer id per line." />
+      <BodyFields of={setSampling} paths={['features.include', 'features.exclude', 'customers.exclude']} />
     </div>
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save policy
-      </button>
-    </div>
+    <Submit>Save policy</Submit>
   </Form>
 );

@@ -21,7 +21,7 @@ export function mountSetup(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Setup',
-        sub: 'From a new organization to its first priced call. This page notices by itself what is done.',
+        sub: 'From a new organization to its first priced call. This page updates by itself.',
         actions: <Hiding organizationId={organizationId} hidden={hidden} secrets={secretsOf(c)} />,
         ...(!setup.complete && { refreshSeconds: REFRESH_SECONDS }),
       },

@@ -63,7 +63,7 @@ function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, unpriced }: Show
       sub:
         calls === 0
           ? `The last ${days} days, UTC`
-          : `${isAll ? '' : `The newest ${count(CALLS_SEARCHED_MAX)}: `}${withoutPrice(calls)} in the last ${days} days, UTC. Their cost is in no sum.`,
+          : `${isAll ? '' : `The newest ${count(CALLS_SEARCHED_MAX)}: `}${withoutPrice(calls)} in the last ${days} days, UTC. No sum includes their cost.`,
       actions: (
         <nav class="tabs" aria-label="Period">
           {RANGES.map((range) => (

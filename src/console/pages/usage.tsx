@@ -15,7 +15,7 @@ import { findSetup } from '../../operator/organization-setup.ts';
 import { readOrganizationUsage } from '../../operator/readings.ts';
 import type { DayUsage } from '../../operator/service-usage.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
-import { ErrorSummary, type FormState, TextField } from '../../ui/form.tsx';
+import { type FormState, GetForm, TextField } from '../../ui/form.tsx';
 import { plural, words } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
@@ -139,19 +139,18 @@ function kept({ customerId, feature }: Asked): Asked {
 const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <details class="fold" open={['from', 'to', 'customerId', 'feature'].some((name) => state.values[name] !== undefined)}>
     <summary>Filter</summary>
-    <form method="get" action={path} class="form">
-      <ErrorSummary details={state.details} />
+    <GetForm action={path} state={state}>
       <div class="filters">
-        <TextField name="from" label="Start date (UTC)" type="date" state={state} />
-        <TextField name="to" label="End date (exclusive)" type="date" state={state} />
-        <TextField name="customerId" label="Customer id" state={state} />
-        <TextField name="feature" label="Feature" state={state} />
+        <TextField name="from" label="Start date (UTC)" type="date" />
+        <TextField name="to" label="End date (exclusive)" type="date" />
+        <TextField name="customerId" label="Customer id" />
+        <TextField name="feature" label="Feature" />
         <button type="submit">Apply</button>
         <a class="button" href={path}>
           Clear
         </a>
       </div>
-    </form>
+    </GetForm>
   </details>
 );
 

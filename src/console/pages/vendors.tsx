@@ -6,15 +6,18 @@ import type { FC } from 'hono/jsx';
 import { type SetVendorRequest, VENDOR_BASE_URLS, type Vendor } from '../../contract/vendors.ts';
 import { VENDOR_KINDS } from '../../domain/vendor-kind.ts';
 import { readVendor, setVendor, vendorsOf } from '../../operator/vendors.ts';
-import { Form, type FormSecrets, type FormState, Select, TextField } from '../../ui/form.tsx';
+import { Form, type FormSecrets, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { bodyIn } from '../schema-form.tsx';
+import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { text } from '../submitted.ts';
+
+/** The other settings of a vendor stay as they are. */
+const FIELDS = ['baseUrl', 'kind', 'apiKey'];
 
 export function mountVendors(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/vendors', (c) =>
@@ -25,11 +28,10 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
     const { fields } = c.get('submitted');
     const params = { provider: text(fields, 'provider') };
     const known = await load(c, readVendor, { params });
-    const body = { ...(known.ok && kept(known.data)), ...bodyIn(setVendor, fields, ['apiKey', 'baseUrl', 'kind']) };
+    const body = { ...(known.ok && kept(known.data)), ...bodyIn(setVendor, fields, FIELDS) };
     const answer = await send(c, setVendor, { params, body });
     if (answer.ok) return c.redirect(`${c.req.path}?done=vendor`, 303);
-    // The key is typed again: a page never has it.
-    return vendorsPage(c, { ...wrong(c, answer.refusal), values: { ...fields, apiKey: '' } });
+    return vendorsPage(c, wrong(c, answer.refusal));
   });
 }
 
@@ -95,43 +97,28 @@ const VendorForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> =
       <TextField
         name="provider"
         label="Vendor"
-        state={state}
         required
         placeholder="openai"
         hint={`Known addresses: ${Object.keys(VENDOR_BASE_URLS).join(', ')}.`}
       />
-      <TextField
-        name="baseUrl"
-        label="Address"
-        type="url"
-        state={state}
-        hint="With the version prefix. Empty: as it is, and of a new vendor its public address."
-      />
-      <Select
-        name="kind"
-        label="Kind"
-        state={state}
-        options={[
-          ['', 'As it is, and of a new vendor by its address and name'],
-          ...VENDOR_KINDS.map((kind) => [kind, kind] as const),
-        ]}
-        hint="Whose API the vendor has. compatible: any other that is compatible with OpenAI."
-      />
-      <TextField
-        name="apiKey"
-        label="Key"
-        type="password"
-        autocomplete="new-password"
-        state={state}
-        required
-        hint="Stored encrypted and never shown."
+      <BodyFields
+        of={setVendor}
+        paths={FIELDS}
+        overrides={{
+          baseUrl: {
+            hint: "With the version prefix. Leave empty to keep the current address, or to use the vendor's public one.",
+          },
+          kind: {
+            options: [
+              ['', 'Keep the current kind, or use the one of the address'],
+              ...VENDOR_KINDS.map((kind) => [kind, kind] as const),
+            ],
+            hint: 'The API that the vendor has. Choose compatible for any other that is compatible with OpenAI.',
+          },
+        }}
       />
     </div>
     <p>Fixed headers and open paths are set with the command line or the API, and stay as they are.</p>
-    <div class="submit">
-      <button type="submit" class="primary">
-        Save vendor
-      </button>
-    </div>
+    <Submit>Save vendor</Submit>
   </Form>
 );

@@ -3,25 +3,21 @@
  * period again, deletion.
  */
 import type { Hono } from 'hono';
-import type { FC, PropsWithChildren } from 'hono/jsx';
 import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
-import { ENDS_AFTER_START } from '../../contract/samples.ts';
 import { PREVIOUS_SECRET_HOURS, type WebhookDetail } from '../../contract/webhooks.ts';
 import { deleteWebhook, readWebhook, replayWebhook, rotateWebhook } from '../../operator/webhooks.ts';
-import { DAY_MS } from '../../platform/time.ts';
-import { Form, type FormSecrets, type FormState, TextField } from '../../ui/form.tsx';
+import { DAY_MS, MINUTE_MS } from '../../platform/time.ts';
+import { BLANK, Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../../ui/parts.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { bodyIn } from '../schema-form.tsx';
+import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
 import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
 
 const BASE = '/organizations/:org/webhooks/:webhookId';
-/** Characters of `2026-11-25T09:30`, as a field for a time has it. */
-const MINUTE_LENGTH = 16;
 
 export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   app.get(`${BASE}/rotate`, rotatePage);
@@ -39,21 +35,21 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
       secret,
       wasShown(answer),
       <>
-        Requests are signed with it from now on. The previous secret signs as well until{' '}
+        Requests are signed with it from now on. The previous secret also signs until{' '}
         <Time at={previousSecretUntil} nowMs={Date.now()} />: give the endpoint the new one before that.
       </>,
     );
   });
 
   app.get(`${BASE}/replay`, (c) => {
-    const nowMs = Date.now();
-    const values = { from: minuteOf(nowMs - DAY_MS), to: minuteOf(nowMs) };
-    return replayPage(c, { values, details: [] });
+    const toMs = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    const period = { from: new Date(toMs - DAY_MS).toISOString(), to: new Date(toMs).toISOString() };
+    return replayPage(c, storedIn(replayWebhook, period));
   });
 
   app.post(`${BASE}/replay`, async (c) => {
     const answer = await send(c, replayWebhook, { body: bodyIn(replayWebhook, c.get('submitted').fields) });
-    if (!answer.ok) return replayPage(c, inWords(wrong(c, answer.refusal)));
+    if (!answer.ok) return replayPage(c, wrong(c, answer.refusal));
     const { organizationId, webhookId } = webhookOf(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-replay`, 303);
   });
@@ -65,18 +61,6 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
     if (!answer.ok) return refused(c, answer.refusal);
     return c.redirect(`${organizationPath(webhookOf(c).organizationId, 'webhooks')}?done=webhook-deleted`, 303);
   });
-}
-
-/** The form asks for a date and a time; the API has an instant. */
-function inWords({ values, details }: FormState): FormState {
-  const isOfTime = ({ path, message }: FormState['details'][number]) =>
-    (path === 'from' || path === 'to') && message !== ENDS_AFTER_START.error;
-  const message = 'must be a date and a time';
-  return { values, details: details.map((detail) => (isOfTime(detail) ? { ...detail, message } : detail)) };
-}
-
-function minuteOf(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, MINUTE_LENGTH);
 }
 
 /** A page about a webhook, below its own. Nothing is offered for one that is not there. */
@@ -98,30 +82,19 @@ async function actionPage(
   );
 }
 
-const NOTHING: FormState = { values: {}, details: [] };
-
-const Buttons: FC<PropsWithChildren<{ back: string; danger?: boolean }>> = ({ back, danger, children }) => (
-  <div class="submit">
-    <button type="submit" class={danger ? 'danger' : 'primary'}>
-      {children}
-    </button>
-    <a href={back}>Cancel</a>
-  </div>
-);
-
 function rotatePage(c: ConsoleContext) {
-  return actionPage(c, 'Rotate the secret', NOTHING, ({ webhookId, previousSecretUntil }, path, secrets) => (
+  return actionPage(c, 'Rotate the secret', BLANK, ({ webhookId, previousSecretUntil }, path, secrets) => (
     <Form of={rotateWebhook} action={`${path}/rotate`} secrets={secrets}>
       <p>
         From now on, requests to <Code>{webhookId}</Code> are signed with a new secret, which is shown once. The current
-        one signs as well for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
+        one also signs for another {PREVIOUS_SECRET_HOURS} hours: give the endpoint the new one within that time.
       </p>
       {previousSecretUntil !== null && (
         <Notice tone="warn" title="The secret before the current one stops at once.">
           Without another rotation it signs until <Time at={previousSecretUntil} nowMs={Date.now()} />.
         </Notice>
       )}
-      <Buttons back={path}>Rotate the secret</Buttons>
+      <Submit back={path}>Rotate the secret</Submit>
     </Form>
   ));
 }
@@ -136,32 +109,27 @@ function replayPage(c: ConsoleContext, state: FormState) {
         {types !== null && ` Only the types that it gets are sent: ${typesInWords(types)}.`}
       </p>
       <div class="columns">
-        <TextField name="from" label="From" type="datetime-local" state={state} required hint="In UTC, inclusive." />
-        <TextField
-          name="to"
-          label="To"
-          type="datetime-local"
-          state={state}
-          required
-          hint={`In UTC, exclusive. Events are kept for ${EVENT_RETENTION_DAYS} days.`}
+        <BodyFields
+          of={replayWebhook}
+          overrides={{ to: { hint: `Events before this time. They are kept for ${EVENT_RETENTION_DAYS} days.` } }}
         />
       </div>
-      <Buttons back={path}>Send them again</Buttons>
+      <Submit back={path}>Send them again</Submit>
     </Form>
   ));
 }
 
 function deletePage(c: ConsoleContext) {
-  return actionPage(c, 'Delete webhook', NOTHING, ({ webhookId, pending }, path, secrets) => (
+  return actionPage(c, 'Delete webhook', BLANK, ({ webhookId, pending }, path, secrets) => (
     <Form of={deleteWebhook} action={`${path}/delete`} secrets={secrets}>
       <p>
         Nothing is sent to <Code>{webhookId}</Code> any more. Its secret and its list of deliveries are deleted
         {pending > 0 && ', and so are the events that wait for it'}. The organization's events stay. This cannot be
-        undone. To keep the webhook and send nothing, <a href={`${path}/edit`}>switch it off</a>.
+        undone. To keep the webhook and send nothing, <a href={`${path}/edit`}>disable it</a>.
       </p>
-      <Buttons back={path} danger>
+      <Submit back={path} danger>
         Delete webhook
-      </Buttons>
+      </Submit>
     </Form>
   ));
 }

@@ -95,9 +95,9 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
     },
     <>
       {disabled && (
-        <Notice tone="bad" title="The service switched it off:">
+        <Notice tone="bad" title="Callmeter disabled the webhook:">
           {whyDisabled(disabled)}, <Time at={disabled.at} nowMs={nowMs} />. Events wait until{' '}
-          <a href={to('edit')}>you switch it on again</a>.
+          <a href={to('edit')}>you enable it again</a>.
         </Notice>
       )}
       <Live id="webhook">
@@ -115,7 +115,7 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
         </dl>
         <Card
           title="Deliveries"
-          note="The latest first. Those of a customer are sent in order; those that ended are kept for 30 days."
+          note="Newest first. Deliveries for one customer are sent in order. Finished deliveries are kept for 30 days."
         >
           <Deliveries
             organizationId={organizationId}
@@ -139,13 +139,13 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
         </Card>
         <section class="card danger-zone" aria-label="Secret and deletion">
           <h2>Secret and deletion</h2>
-          <p class="quiet">A new secret is shown once. The one before signs as well for 24 hours.</p>
+          <p class="quiet">A new secret is shown once. The previous one also signs for 24 hours.</p>
           <div class="submit">
             <a class="button" href={to('rotate')}>
               Rotate the secret
             </a>
           </div>
-          <p class="quiet">A deleted webhook gets nothing any more, and what waits for it is gone.</p>
+          <p class="quiet">A deleted webhook gets no more events, and the events that wait for it are dropped.</p>
           <div class="submit">
             <a class="button" href={to('delete')}>
               Delete webhook

@@ -7,24 +7,18 @@ import type { FC } from 'hono/jsx';
 import { WEBHOOKS_MAX, type Webhook, type WebhookDetail } from '../../contract/webhooks.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { listWebhooks, putWebhook, readWebhook, registerWebhook } from '../../operator/webhooks.ts';
-import { Form, type FormState } from '../../ui/form.tsx';
+import { Form, type FormState, Submit } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
-import { load, send } from '../send.ts';
+import { bodyIn, storedIn } from '../schema-form.tsx';
+import { load, send, wrong } from '../send.ts';
 import { page, secretsOf } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
 import { text } from '../submitted.ts';
-import {
-  fieldsOfWebhook,
-  NEW_WEBHOOK,
-  originOf,
-  WebhookFields,
-  webhookOfFields,
-  wrongWebhook,
-} from '../webhook-form.tsx';
+import { originOf, WebhookFields } from '../webhook-form.tsx';
 import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 export function mountWebhooks(app: Hono<ConsoleEnv>): void {
@@ -44,15 +38,17 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     );
   });
 
-  app.get('/organizations/:org/new-webhook', (c) => newPage(c, NEW_WEBHOOK));
+  app.get('/organizations/:org/new-webhook', (c) =>
+    newPage(c, { values: { format: 'standard', enabled: 'on' }, details: [] }),
+  );
 
   app.post('/organizations/:org/webhooks', async (c) => {
     const { fields } = c.get('submitted');
     const answer = await send(c, registerWebhook, {
       params: { webhookId: text(fields, 'webhookId') },
-      body: webhookOfFields(fields, null),
+      body: bodyIn(registerWebhook, fields),
     });
-    if (!answer.ok) return newPage(c, wrongWebhook(c, answer.refusal));
+    if (!answer.ok) return newPage(c, wrong(c, answer.refusal));
     const { secret = '' } = answer.data;
     return secretPage(
       c,
@@ -67,15 +63,15 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
     const webhook = await load(c, readWebhook);
     if (!webhook.ok) return refused(c, webhook.refusal);
-    return editPage(c, webhook.data, { values: fieldsOfWebhook(webhook.data), details: [] });
+    return editPage(c, webhook.data, storedIn(putWebhook, { ...webhook.data, url: '' }));
   });
 
   app.post('/organizations/:org/webhooks/:webhookId/edit', async (c) => {
     const before = await load(c, readWebhook);
     if (!before.ok) return refused(c, before.refusal);
-    const body = webhookOfFields(c.get('submitted').fields, before.data.url);
+    const body = { url: before.data.url, ...bodyIn(putWebhook, c.get('submitted').fields) };
     const answer = await send(c, putWebhook, { body });
-    if (!answer.ok) return editPage(c, before.data, wrongWebhook(c, answer.refusal));
+    if (!answer.ok) return editPage(c, before.data, wrong(c, answer.refusal));
     const { organizationId, webhookId } = webhookOf(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook`, 303);
   });
@@ -103,13 +99,13 @@ function listPage(c: ConsoleContext, items: WebhookDetail[], isFailing: boolean)
     <Card>
       {isFailing && (
         <p class="tags">
-          <a class="badge" href={organizationPath(organizationId, 'webhooks')} title="Take this filter away">
+          <a class="badge" href={organizationPath(organizationId, 'webhooks')} title="Remove filter">
             Failing ×
           </a>
         </p>
       )}
       {items.length === 0 && isFailing ? (
-        <Empty title="No webhook fails">Every endpoint takes what it is sent.</Empty>
+        <Empty title="No webhook fails">Every endpoint accepts its events.</Empty>
       ) : items.length === 0 ? (
         <Empty title="No webhook yet">
           A webhook tells an application, or a channel in Slack, what happens to customers: a limit that fills up, a
@@ -169,13 +165,8 @@ function newPage(c: ConsoleContext, state: FormState) {
     },
     <Card>
       <Form of={registerWebhook} action={path} secrets={secretsOf(c)} state={state}>
-        <WebhookFields state={state} edited={null} />
-        <div class="submit">
-          <button type="submit" class="primary">
-            Create webhook
-          </button>
-          <a href={path}>Cancel</a>
-        </div>
+        <WebhookFields edited={null} />
+        <Submit back={path}>Create webhook</Submit>
       </Form>
     </Card>,
   );
@@ -200,13 +191,8 @@ function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
         secrets={secretsOf(c)}
         state={state}
       >
-        <WebhookFields state={state} edited={webhook} />
-        <div class="submit">
-          <button type="submit" class="primary">
-            Save webhook
-          </button>
-          <a href={path}>Cancel</a>
-        </div>
+        <WebhookFields edited={webhook} />
+        <Submit back={path}>Save webhook</Submit>
       </Form>
     </Card>,
   );

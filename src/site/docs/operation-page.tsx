@@ -179,7 +179,7 @@ const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }
 };
 
 export const Crumbs: FC<{ group: string | null; here: string }> = ({ group, here }) => (
-  <nav class="crumbs" aria-label="Where this is">
+  <nav class="crumbs" aria-label="Breadcrumb">
     <ol>
       <li>
         <a href={DOCS_PATH}>API reference</a>

@@ -45,7 +45,7 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
       narrow: true,
     },
     <>
-      <nav class="crumbs" aria-label="Where this is">
+      <nav class="crumbs" aria-label="Breadcrumb">
         <ol>
           <li>
             <a href={MODELS_PATH}>Models</a>
