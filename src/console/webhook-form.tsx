@@ -3,7 +3,6 @@
  * a webhook that exists has no address in it, and an empty one keeps it.
  */
 import type { FC } from 'hono/jsx';
-import type { Refusal } from '../contract/errors.ts';
 import { EVENTS } from '../contract/event-data.ts';
 import { EVENT_TYPES } from '../contract/events.ts';
 import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
