@@ -1,6 +1,6 @@
 /**
  * A page of another origin with a session token: the browser lets it call the compression routes that its scope allows,
- * and read what they answer, refusals included. Routes that take no session token stay closed to it.
+ * and read their answers, refusals included. Routes that take no session token stay closed to it.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

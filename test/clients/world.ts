@@ -1,6 +1,6 @@
 /**
- * What clients run against: a server, the vendor for trying out in place of OpenAI and Anthropic, an organization
- * without limits, and a relay that notes what is asked. All of it is on loopback, and ends with the scope.
+ * The setup for clients: a server, the vendor for trying out in place of OpenAI and Anthropic, an organization without
+ * limits, and a relay that notes the requests. All of it is on loopback, and ends with the scope.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ export interface World {
   key: string;
   /** With that key. */
   api: Api;
-  /** What the vendor was asked, and answered. */
+  /** The vendor's requests and answers. */
   answered: Entry[];
 }
 
@@ -34,7 +34,7 @@ export async function openFolder(scope: AsyncDisposableStack): Promise<string> {
 }
 
 export async function startWorld(scope: AsyncDisposableStack): Promise<World> {
-  // In a process of its own: an interrupt must not end it before what ran is told.
+  // In a process of its own: an interrupt must not end it before the results are printed.
   const server = await createKillableServer(VARS);
   scope.defer(server.remove);
   await server.start();
