@@ -1,5 +1,5 @@
 /**
- * What the program runs against: a service and the vendor for trying out, on loopback. They end with the scope.
+ * The setup of the program: a service and the vendor for trying out, on loopback. They end with the scope.
  */
 import { startTrialVendor } from '../../src/cli/vendor/server.ts';
 import { createKillableServer } from '../crash/killable-server.ts';
@@ -11,7 +11,7 @@ const VARS = {
   SESSION_SECRET: 'runtimes-session-secret-of-at-least-32-characters',
   CONFIG_TTL_MS: 100,
 };
-/** How long an answer takes whose prompt says `slow`: longer than the program waits. */
+/** How long an answer takes if its prompt says `slow`: longer than the program waits. */
 const SLOW_MS = 20_000;
 
 /** The addresses and the key that the program reads from its environment. */
