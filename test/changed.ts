@@ -1,6 +1,6 @@
 /**
- * `npm run test:changed`: the tests that a change concerns (support/concerned-tests.ts), for the work in between.
- * `npm test` stays what a change must pass.
+ * `npm run test:changed`: the tests that a change concerns (support/concerned-tests.ts), for use while working. A
+ * finished change must still pass `npm test`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';

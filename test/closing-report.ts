@@ -1,6 +1,6 @@
 /**
- * The last lines of a run: the names of what failed, because the messages above them are long, and the test files that
- * took longer than a file should on a quiet machine.
+ * The last lines of a run: the names of the failed tests, because the messages above them are long, and the slow test
+ * files, judged by a quiet machine.
  */
 import { relative } from 'node:path';
 import type { Reporter, TestModule } from 'vitest/node';

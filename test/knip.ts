@@ -1,10 +1,10 @@
 /**
- * What nothing uses is found by `npm run check`: files, exports, types and packages. `knip` finds what the whole repository
- * leaves unused, and exports that only their own file uses; `knip --production` finds what the tests alone keep alive.
+ * `npm run check` finds everything unused: files, exports, types and packages. `knip` finds what the whole repository
+ * leaves unused, and exports that only their own file uses; `knip --production` finds what only the tests use.
  */
 import type { KnipConfig } from 'knip';
 
-/** Commands, Workers, what the packages offer, and pages of the site: what is started or imported from outside. */
+/** Commands, Workers, the package's entry points, and pages of the site: they are started or imported from outside. */
 const PRODUCT = [
   'src/cli/{build-client,build-site,catalog,demo,deploy,guard,operator,start,vendor}.ts!',
   'src/client/{index,vendors,hono,express,sampling,compression,testing}.ts!',
@@ -17,7 +17,7 @@ const PRODUCT = [
   'src/history/schema/index.ts!',
 ];
 
-/** Tests, suites, and what they start by its name. */
+/** Tests, suites, and the programs that they start by name. */
 const TESTS = [
   'test/**/*.test.ts',
   'test/**/vitest.config.ts',
@@ -47,6 +47,6 @@ export default ({ production }: { production?: boolean }): KnipConfig => ({
   entry: [...PRODUCT, ...TESTS],
   project: ['src/**/*.{ts,tsx,mjs}!', 'durable-objects/**/*.ts!', 'test/**/*.{ts,js}'],
   ignoreDependencies: BY_PATH,
-  // A test may read a bound or a table that its own file uses: what nothing else uses lives for the test.
+  // A test may read a bound or a table that its own file uses; an export without other uses exists for the test.
   ignoreExportsUsedInFile: production ?? false,
 });

@@ -1,6 +1,6 @@
 /**
- * Three projects: `node` for everything pure, `worker` for what runs inside workerd with real bindings, `e2e` for what
- * drives a server and its commands from outside. Made for two cores.
+ * Three projects: `node` for everything pure, `worker` for tests inside workerd with real bindings, `e2e` for tests
+ * that drive a server and its commands from outside. Made for two cores.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ import { schemaOf } from './support/schema.ts';
 // wrangler reports which secrets it reads; the tests bring their own.
 process.env.WRANGLER_LOG ??= 'error';
 
-/** It only ends what hangs: a loaded machine is slow, and no test asserts how long something takes. */
+/** It only ends tests that hang: a loaded machine is slow, and no test asserts how long something takes. */
 const TIMEOUT_MS = 180_000;
 /** How long `expect.poll` waits; less than a test may take, so that its own message is seen. */
 const WAIT_MS = 60_000;
-/** What tests start often, Node compiles once. */
+/** Node compiles programs that tests start often only once. */
 const COMPILE_CACHE = { NODE_COMPILE_CACHE: join(tmpdir(), 'callmeter-compile-cache') };
 
 const root = join(import.meta.dirname, '..');

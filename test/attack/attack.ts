@@ -1,6 +1,6 @@
 /**
- * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as a tenant would, and says
- * what each attack achieved.
+ * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as another organization, and
+ * reports the result of each attack.
  */
 import { parseArgs } from 'node:util';
 import type { Outcome } from './model.ts';

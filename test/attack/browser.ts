@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 const chat = (more: object = {}) => ({ model: MODEL, messages: [{ role: 'user', content: 'hello' }], ...more });
 const response = (more: object = {}) => ({ model: MODEL, input: 'hello', ...more });
 
-/** Requests that have to be refused with a status and a code; what was not, a sentence each. */
+/** Requests that must be refused with a status and a code; returns a sentence for each that was not. */
 async function refusals(
   world: World,
   token: string,

@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 export interface Attack {
   name: string;
   by: 'stranger' | 'browser' | 'tenant';
-  /** What holds although it is attacked, in one sentence. */
+  /** The promise that holds despite the attack, in one sentence. */
   promise: string;
   run(world: World, size: Size): Promise<Findings>;
 }

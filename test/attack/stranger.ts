@@ -11,7 +11,7 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'tex
 /** A form of very many fields. */
 const fieldsForm = (bytes: number) => Buffer.from('a&'.repeat(bytes / 2));
 
-/** A form that is not read: whoever sends it is told so, or finds the connection closed. */
+/** A form that is not read: its sender gets the refusal, or finds the connection closed. */
 function consoleFlood(name: string, path: string, refusedWith: number, promise: string): Attack {
   return {
     name,
@@ -76,7 +76,7 @@ const guessedKeys: Attack = {
       figures: { answers: JSON.stringify(statuses), 'refusals a second': perSecond, ...figures },
       broken: brokenOf(
         [refused + limited === requests, 'an answer was neither 401 nor 429'],
-        // Two windows where the minute turns over in between.
+        // Two rate limit windows if the minute changes in between.
         [refused <= 200, `${refused} guesses of one address were answered 401`],
         [await honestKeyIsServed(world, address), 'a valid key is refused because of its address'],
       ),

@@ -1,6 +1,6 @@
 /**
- * The setup of an attack run: a server with its state on disk, model vendors on loopback, and a tenant whose requests
- * are timed during attacks.
+ * The setup of an attack run: a server with its state on disk, vendors on loopback, and a tenant whose requests are
+ * timed during attacks.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,11 +18,11 @@ export interface World {
   vendor: FakeVendor;
   /** A tenant to attack with: with a key of all server scopes, and credentials for the vendor `openai`. */
   attacker(plan?: object): Promise<Attacker>;
-  /** One request; `null` where the connection ended without an answer. */
+  /** One request; `null` if the connection ended without an answer. */
   send(request: Attempt): Promise<Answer | null>;
-  /** Many requests over so many connections, each counted by status; 0 where there was no answer. */
+  /** Many requests over this many connections, each counted by status; 0 if there was no answer. */
   flood(connections: number, requests: number, make: (index: number) => Attempt): Promise<Statuses>;
-  /** Does the work, and says what it cost everybody else. */
+  /** Does the work, and returns its cost to everybody else. */
   observed(work: () => Promise<void>): Promise<Harm>;
   /** Size of the D1 database, in bytes. */
   databaseBytes(): Promise<number>;
@@ -53,7 +53,7 @@ export interface Answer {
   json: any;
 }
 
-/** What an attack costs others. */
+/** The cost of an attack to others. */
 export interface Harm {
   /** The slowest and the median of the other tenant's begins while it lasted. */
   worstMs: number;
@@ -67,7 +67,7 @@ export interface Harm {
 const MEDIA_TYPE = 'application/vnd.service.v1+json';
 const CONNECTIONS_MAX = 64;
 const VICTIM_PLAN = { name: 'Honest', limitType: 'BLOCK', limits: { standardCalls: 1_000_000 } };
-/** The other tenant's requests go on for so long after an attack, whose effects may come late. */
+/** The other tenant's requests continue this long after an attack, because its effects may come late. */
 const AFTERMATH_MS = 500;
 
 export async function createWorld(scope: AsyncDisposableStack): Promise<World> {
@@ -163,7 +163,7 @@ async function flood(send: World['send'], connections: number, requests: number,
 }
 
 async function observed({ pid }: RunningServer, options: ProbeOptions, work: () => Promise<void>): Promise<Harm> {
-  // A thread of its own, so that sending the attack does not slow what is timed.
+  // A thread of its own, so that sending the attack does not slow the timed requests.
   const probe = new Worker(join(import.meta.dirname, 'probe.ts'), { workerData: options });
   const ready = Promise.withResolvers<void>();
   const report = Promise.withResolvers<ProbeReport>();

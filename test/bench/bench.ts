@@ -57,7 +57,7 @@ const NAMES_OF_ALL = NAMES.filter((name) => !SUITES[name]?.apart);
 
 const HISTORY_CALLS = 1_000_000;
 const CUSTOMERS = 1_000_000;
-/** The smallest that every suite runs with, and what --short takes. */
+/** The smallest number with which every suite runs; --short uses it. */
 const HISTORY_CALLS_MIN = 2_000;
 const CUSTOMERS_MIN = 1_000;
 /** A suite that takes longer does not end any more. */
@@ -167,7 +167,10 @@ async function main(): Promise<void> {
   }
 }
 
-/** In a short run, suites that share servers come first: others stop servers, and with them what else this process started. */
+/**
+ * In a short run, suites that share servers come first: others stop servers, and with them everything else that this
+ * process started.
+ */
 function inOrder({ suites, short }: Command): readonly string[] {
   if (!short) return suites;
   const sharing = (name: string) => (SUITES[name]?.shares ? 0 : 1);
@@ -178,12 +181,12 @@ function inOrder({ suites, short }: Command): readonly string[] {
 function giveUp(exitCode: number, line: string): void {
   say('');
   console.error(line);
-  // Last of all that is done at the exit: whoever writes to the state is ended by then.
+  // Runs last at the exit: all processes that write to the state have ended by then.
   process.once('exit', removeStates);
   process.exit(exitCode);
 }
 
-/** On standard error: over the line before on a terminal, on a line of its own elsewhere. */
+/** On standard error: replaces the previous line on a terminal, and is a line of its own elsewhere. */
 function say(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line.slice(0, process.stderr.columns - 1)}`);
   else if (line !== '') process.stderr.write(`${line}\n`);

@@ -94,7 +94,7 @@ function transactions(floorUrl: string, objects: number, seconds: number): Promi
   return loadSteps(floorUrl, [{ path: '/object/', status: 200, request: () => transaction(next()) }], seconds);
 }
 
-/** Of one of the floor's objects. */
+/** The transaction of one of the floor's objects. */
 export function transaction(object: number) {
   return { method: 'POST' as const, path: `/object/object-${object}`, headers: FLOOR_HEADERS, body: FLOOR_BODY };
 }

@@ -16,7 +16,7 @@ const SETTLE_POLL_MS = 250;
 /** The vendor's times are log-normal, with this mean and standard deviation of the logarithm, within these bounds. */
 const VENDOR = { meanMs: 550, deviation: 0.5, leastMs: 200, mostMs: 1_500 };
 
-/** Which completions are asked for, and when: the same for each endpoint of a round. */
+/** The completions of a round, and their times: the same for each endpoint. */
 export interface Plan {
   dueMs: number[];
   completions: { customer: number; vendorMs: number; stream: boolean }[];
@@ -36,7 +36,7 @@ export function planOf(seed: number, customers: number, rate: number, seconds: n
 
 const vendorMsOf = (ms: number) => Math.round(Math.min(VENDOR.mostMs, Math.max(VENDOR.leastMs, ms)));
 
-/** First every customer once, so that none is new to what is measured; then a load like the measured one. */
+/** First every customer once, so that none is new during the measurement; then a load like the measured one. */
 export function warmUpPlans(customers: number, seconds: number): Plan[] {
   const each = Array.from({ length: customers }, (_, customer) => customer);
   const everyCustomer: Plan = {
@@ -84,7 +84,7 @@ export function meteredRuns(connection: Connection, metered: Endpoint, { key }: 
   };
 }
 
-/** What came on top of the vendor's own time, which each part of its answer tells, since the request was due. */
+/** The time beyond the vendor's own, which each part of its answer states, since the request was due. */
 async function addedMs(
   connection: Connection,
   endpoint: Endpoint,

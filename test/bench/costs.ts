@@ -1,10 +1,10 @@
 /**
- * What calls cost in the units that Cloudflare bills: requests, alarms, rows read and written, timers. They are counted,
- * so they are the same on every machine.
+ * The cost of calls in Cloudflare's billed units: requests, alarms, rows read and written, timers. They are counted, so
+ * they are the same on every machine.
  *
- * A call by itself is alone in its hand-over and in its transaction of D1, as most calls of a small deployment are. Calls
- * that come together share both: all of one customer, or each of another one, as in a large deployment. A long call is
- * handed over twice, when it begins and when it ends.
+ * A single call is alone in its hand-over and in its D1 transaction, like most calls of a small deployment.
+ * Simultaneous calls share both: all from one customer, or each from another one, as in a large deployment. A long call
+ * is handed over twice, at its begin and at its end.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, COUNTING, call, callsTogether, restMs } from './counted-calls.ts';
@@ -46,7 +46,7 @@ const UNITS = [
 interface Scenario {
   heading: string;
   calls: number;
-  /** The customer, or what it calls, is new only once. */
+  /** The customer, or the called model, is new only once. */
   once?: boolean;
   run(caller: Caller): Promise<unknown>;
 }

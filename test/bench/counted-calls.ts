@@ -9,7 +9,7 @@ import type { Connection } from './load.ts';
 import type { TenantKey } from './service.ts';
 
 export const COUNTING: Bundle = { script: 'test/bench/counting-worker.ts', folder: 'counting' };
-/** Less than what changes wait before they are handed over. */
+/** Shorter than the wait of changes before their hand-over. */
 export const SHORT_MS = 400;
 /** After the last request, everything has reached D1 by then; in a short run perhaps not, because nobody looks. */
 export const restMs = (short: boolean) => (short ? 500 : 5_000);

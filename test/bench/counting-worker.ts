@@ -1,9 +1,9 @@
 /**
- * The service, counting what Cloudflare bills: requests of the Worker and of objects, alarms, timers that keep an object
- * awake, rows read and written by objects and D1, and reads of KV. It is only bundled and run locally; no deployment has
- * this entry point.
+ * The service, counting Cloudflare's billed units: requests of the Worker and of objects, alarms, timers that keep an
+ * object awake, rows read and written by objects and D1, and reads of KV. It is only bundled and run locally; no
+ * deployment has this entry point.
  *
- * `POST /counts` answers with what was counted since it was asked last. `POST /replay/COUNT` sends ended calls of so many
+ * `POST /counts` returns the counts since the last such request. `POST /replay/COUNT` sends ended calls of so many
  * customers to D1 once more, as new calls in one transaction. Objects and the Worker share one isolate here.
  */
 import type { Env } from '../../src/env.ts';
@@ -32,7 +32,7 @@ const TRANSACTIONS_MAX = 10_000;
 /** A timer that is shorter only gives way to the event loop. */
 const TIMER_MS_MIN = 100;
 
-/** Customers whose newest page with an ended call is kept, for replays. */
+/** The most customers whose newest page with an ended call is kept, for replays. */
 const PAGES_MAX = 1_000;
 const pages = new Map<string, ProjectionPage>();
 
@@ -122,7 +122,7 @@ function countedStatement(statement: D1PreparedStatement, query: string): D1Prep
       countRows(result.meta, query);
       return result;
     },
-    // What these answer does not tell the rows that were read, so a query that changes nothing runs twice.
+    // Its answers do not state the rows that were read, so a query that changes nothing runs twice.
     raw: async (...args: []) => {
       if (/^\s*(select|with)/i.test(query)) countRows((await statement.all()).meta, query);
       return statement.raw(...args);
@@ -260,7 +260,7 @@ export class CallDirectory extends ServiceCallDirectory {
   }
 }
 
-/** Throws where fewer customers have ended calls. */
+/** Throws if fewer customers have ended calls. */
 async function replay(env: Env, customers: number): Promise<void> {
   if (pages.size < customers) throw new Error(`${pages.size} customers have ended calls, not ${customers}`);
   const again = [...pages.values()].slice(0, customers).map((page): ProjectionPage => {

@@ -1,22 +1,22 @@
 /**
- * What counting-worker.ts counts.
+ * The counts of counting-worker.ts.
  */
 
 /** A transaction of D1 that wrote, as its answer told. */
 export interface Transaction {
   ms: number;
   rowsWritten: number;
-  /** Of the database afterwards. */
+  /** The size of the database afterwards. */
   sizeBytes: number;
 }
 
 export interface Counts {
-  /** By what they count. */
+  /** By the counted unit. */
   figures: Record<string, number>;
   transactions: Transaction[];
 }
 
-/** What was counted since it was asked last. */
+/** The counts since the last question. */
 export async function takeCounts(url: string): Promise<Counts> {
   const response = await fetch(`${url}/counts`, { method: 'POST' });
   if (!response.ok) throw new Error(`the counts were answered with ${response.status}`);

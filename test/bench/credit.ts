@@ -1,5 +1,5 @@
 /**
- * What it costs that credit pays: completions of customers whose balance pays, with holds, charges, ledger and
+ * The cost of payment by credit: completions of customers whose balance pays, with holds, charges, ledger and
  * settlement, against the same completions of customers whose allowance pays.
  */
 
@@ -39,7 +39,7 @@ export const credit: Suite = {
       await operator.send('grantCredit', { params: { org, customerId }, body: granted });
     }
     const paying: Endpoint = { ...metered, headers: { ...metered.headers, Authorization: `Bearer ${onCredit.key}` } };
-    /** The settlement of charges is part of what credit costs. */
+    /** The settlement of charges is part of the cost of credit. */
     const chargesSettled = async () => {
       await settled(metered.url, org, customers);
       for (const customerId of customers) {

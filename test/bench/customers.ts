@@ -35,7 +35,7 @@ interface Organization extends Subject {
   customers: number;
 }
 
-/** What one request is sent with. */
+/** The request to send. */
 type Ask = (organization: Organization) => string | Promise<string>;
 
 export const customers: Suite = {
@@ -66,7 +66,7 @@ async function provision(url: string, customers: number): Promise<Organization> 
   return { ...subject, customers };
 }
 
-/** Throws where the service does not know the customers that were written: figures would be of nothing. */
+/** Throws if the service does not know the written customers: the figures would be meaningless. */
 async function checkPopulation(url: string, { key, customers }: Organization): Promise<void> {
   const api = operatorOf(url).with(key);
   const { items } = (await api.send('listCustomers', { query: { search: customerOf(customers - 1) } })).data;
@@ -75,7 +75,7 @@ async function checkPopulation(url: string, { key, customers }: Organization): P
   if (byCustomer.length !== 200) throw new Error(`the summary of ${customers} customers lists ${byCustomer.length}`);
 }
 
-/** Of the last so many days, today included. */
+/** The start of the last `days` days, today included. */
 const since = (days: number) => new Date(Date.now() - (days - 1) * 86_400_000).toISOString().slice(0, 10);
 
 /** The cursor of a later page of a search. */

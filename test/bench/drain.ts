@@ -2,11 +2,11 @@
  * The rate of delivery to D1, compared with the rate at which 200 busy customers write.
  *
  * Customers are as busy as 16 connections can make them. They fill the projectors while deliveries are held back, so
- * that the fill is not slowed by what it is compared with; then all are released at once, nobody writes any more, and
- * the clock runs until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came
- * with its begin or after it.
+ * that the deliveries do not slow the fill; then all are released at once, nobody writes any more, and the clock runs
+ * until D1 has every call that was acknowledged as ended. A call is one row of D1, whether its end came with its begin
+ * or after it.
  *
- * In the second measurement nothing is held back: deliveries go on beside the fill, once a second. It shows how far D1
+ * In the second measurement, nothing is held back: deliveries run beside the fill, once a second. It shows how far D1
  * is behind when the load ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * What it costs that an organization is told of thresholds: begins and ends of which each end reaches a threshold, against
- * the same begins and ends that reach none. The processor time has what brings the events to D1.
+ * The cost of threshold events: begins and ends whose every end reaches a threshold, against the same begins and ends
+ * that reach none. The processor time includes the delivery of the events to D1.
  */
 import { Connection } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';

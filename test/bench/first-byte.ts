@@ -1,9 +1,10 @@
 /**
- * How much later the first byte of a stream comes through the gateway than through a Worker that passes the same
+ * The additional time until the first byte of a stream through the gateway, against a Worker that passes the same
  * request to the same vendor: for each form of a stream, and for chat completions that are translated for Anthropic.
  *
- * One request at a time, of eight customers in turn. Each is asked of both, in turns first, and after a pause in which
- * what came before is recorded; the figure is the median of the differences. What load adds is in the suite `gateway`.
+ * One request at a time, from eight customers in turn. Both targets get each request, alternately first, after a pause
+ * in which the previous one is recorded; the figure is the median of the differences. The suite `gateway` measures the
+ * effect of load.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CUSTOMER_HEADER, customerName, type Endpoint, startGateway } from './gateway-service.ts';
@@ -35,7 +36,7 @@ interface Asked {
 interface Form {
   name: string;
   asked: Asked;
-  /** What the vendor is asked by the pass-through, where that is something else. */
+  /** The pass-through's request to the vendor, if it differs. */
   vendorAsked?: Asked;
 }
 
@@ -80,7 +81,7 @@ const COLUMNS: readonly Column[] = [
   { key: 'passThroughMs', heading: 'pass-through', digits: 2 },
   { key: 'callmeterMs', heading: 'Callmeter', digits: 2 },
   { key: 'addedMs', heading: 'added', digits: 2 },
-  // On a machine that does other work, this is the nearest to what a quiet one would show.
+  // On a busy machine, this is nearest to the figure of a quiet one.
   { key: 'addedP10Ms', heading: '10th', digits: 2 },
   { key: 'addedP90Ms', heading: '90th', digits: 2 },
   { key: 'streams', heading: 'streams', digits: 0 },

@@ -2,8 +2,8 @@
  * The cost of the first use of many objects: by how much the memory of their process grows, and its processor time.
  *
  * The memory counts all that the process keeps for an object: its own state, SQLite's pages, and what the code left for
- * the garbage collector. workerd gives up an object ten seconds after its last request: to see what a live one takes,
- * use only as many as are made within that time.
+ * the garbage collector. workerd gives up an object ten seconds after its last request: to measure live objects, use
+ * only as many as are made within that time.
  */
 import { processorMs, residentMiB } from './process.ts';
 import type { RunningServer } from './service.ts';

@@ -13,7 +13,7 @@ import type { Options } from './suite.ts';
 export const COMPLETIONS_PATH = '/v1/chat/completions';
 export const PASS_THROUGH = 'pass-through';
 
-/** Customers that the load is spread over; each is an object of its own. */
+/** The number of customers among which the load is spread; each is an object of its own. */
 export const CUSTOMERS = 64;
 
 export const CUSTOMER_HEADER = 'x-usage-customer-id';
@@ -56,7 +56,7 @@ export async function startGateway({ scope, shared }: Options): Promise<GatewayS
   };
 }
 
-/** A completion that the vendor answers after that time, at once where it is 0. */
+/** A completion that the vendor answers after that time, or at once if it is 0. */
 export function completionRequest(
   { headers }: Endpoint,
   { customer, vendorMs, stream }: { customer: number; vendorMs: number; stream: boolean },

@@ -95,7 +95,7 @@ async function createPlansAndKeys(url: string, { organizationId: org }: Subject,
   }
 }
 
-/** Throws where the service does not list the customers that were written. */
+/** Throws if the service does not list the written customers. */
 async function checkCustomers(url: string, { key }: Subject, count: number): Promise<void> {
   const { items } = (
     await operatorOf(url)

@@ -16,7 +16,7 @@ const DAY_MS = 24 * HOUR_MS;
 const HISTORY_HOURS = 100 * 24 - 1;
 /** Finished calls stay in the object for a week. */
 const OBJECT_CALLS_MS = 7 * DAY_MS - HOUR_MS;
-/** What SQLite may keep in memory while it writes. */
+/** The most memory that SQLite may use while it writes. */
 const CACHE_KIB = 512 * 1_024;
 const PIECE_ROWS = 5_000;
 const PREFIX = 'in ';
@@ -44,7 +44,7 @@ export async function provisionSubject(url: string, customerId: string, plan: ob
   throw new Error('the call did not come to D1');
 }
 
-/** What so many more calls leave, at random hours: the same for every customer but for their number. */
+/** The rows that so many more calls leave, at random hours: the same for every customer except their number. */
 export async function writeHistory(stateDir: string, subject: Subject, calls: number): Promise<void> {
   const presentMs = Date.now() - (Date.now() % HOUR_MS);
   const { uniform } = chance(calls);
@@ -70,7 +70,7 @@ export async function writeCustomers(stateDir: string, { organizationId }: Subje
   });
 }
 
-/** Throws where the service does not know the history that was written: figures would be of nothing. */
+/** Throws if the service does not know the written history: the figures would be meaningless. */
 export async function checkHistory(url: string, { key, customerId }: Subject, calls: number): Promise<void> {
   const api = operatorOf(url).with(key);
   const from = new Date(Date.now() - 110 * DAY_MS).toISOString().slice(0, 10);
@@ -180,7 +180,7 @@ export function openD1(stateDir: string): Promise<DatabaseSync> {
   return databaseWith(stateDir, 'organizations');
 }
 
-/** The one database under the folder that has the table, and whose file has the name where one is given. */
+/** The one database under the folder that has the table, and whose file has the name if one is given. */
 async function databaseWith(stateDir: string, table: string, name = ''): Promise<DatabaseSync> {
   const files = await readdir(stateDir, { recursive: true });
   for (const file of files.filter((path) => path.endsWith('.sqlite') && path.includes(name))) {

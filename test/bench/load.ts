@@ -9,9 +9,9 @@ import autocannon from 'autocannon';
 const CONNECTIONS = 16;
 /** Between two looks at whether a few requests are all answered. */
 const FEW_POLL_MS = 20;
-/** Only ends what hangs: a busy machine is slow. */
+/** Only ends requests that hang: a busy machine is slow. */
 const REQUEST_SECONDS_MAX = 120;
-/** Of an answer that is not what it should be. */
+/** The part of a wrong answer that is printed. */
 const BODY_LENGTH_MAX = 500;
 
 export interface HttpRequest {
@@ -20,7 +20,7 @@ export interface HttpRequest {
   body?: string;
 }
 
-/** What a connection notes from an answer for its next requests. */
+/** The facts that a connection keeps from an answer for its next requests. */
 interface Memory {
   callId?: string;
 }
@@ -30,18 +30,18 @@ export interface Step {
   path: string;
   /** The status of every answer. */
   status: number;
-  /** What every request is like, or what each one is like when it is sent. The first costs the client less. */
+  /** Every request, or a function that makes each one when it is sent. The first costs the client less. */
   request: HttpRequest | ((memory: Memory) => HttpRequest & { path?: string });
   answered?(body: string, memory: Memory): void;
 }
 
-/** What was answered, and how long that took. */
+/** The answers, and their times. */
 export interface Load {
   answers: number;
   seconds: number;
 }
 
-/** Asks from 16 connections for so long, or each once where that is 0. Throws where an answer is not as it should be. */
+/** Sends requests from 16 connections for this long, or each once if it is 0. Throws if an answer is wrong. */
 export async function loadSteps(url: string, steps: readonly Step[], seconds: number): Promise<Load> {
   const wrong: string[] = [];
   const requests = steps.map(({ path, status, request, answered }): autocannon.Request => {
@@ -80,7 +80,7 @@ export class Connection implements Disposable {
     this.#agent = new Agent({ keepAlive: true, maxSockets: sockets });
   }
 
-  /** The body of the answer. `onData` sees its parts as they arrive. Throws where its status is not 200. */
+  /** The body of the answer. `onData` gets its parts when they arrive. Throws if its status is not 200. */
   send(
     url: string,
     { method = 'GET', headers = {}, body }: HttpRequest = {},

@@ -79,7 +79,7 @@ export async function writeLongHistory(
   }
 }
 
-/** Numbers from ?1 up to ?2, whose first one is at ?3, ?5 apart; the rows are of the organization ?4. */
+/** Numbers from ?1 up to ?2; the first is at ?3, and they are ?5 apart; the rows belong to the organization ?4. */
 function copies(db: DatabaseSync, table: string, made: string, where: string, changed: Record<string, string>) {
   const columns = columnsOf(db, table);
   return db.prepare(`WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2),
@@ -118,7 +118,7 @@ export async function rowsOf(
   );
 }
 
-/** Each call as what it adds to the usage, by the names that roll-ups have. */
+/** Each call as its addition to the usage, by the names of the roll-ups. */
 const CALLS = `SELECT organization_id, customer_id, COALESCE(feature, '') AS feature, usage_provider AS provider,
     COALESCE(model_key, model_used, '') AS model, status AS outcome, IIF(cost_nano_usd > 0, COALESCE(model_key, model_used, ''), '') AS paid_model,
     finished_at_ms / ${HOUR_MS} * ${HOUR_MS} AS hour_ms, finished_at_ms / ${DAY_MS} * ${DAY_MS} AS day_ms,
@@ -132,8 +132,8 @@ const CALLS = `SELECT organization_id, customer_id, COALESCE(feature, '') AS fea
   FROM calls WHERE organization_id = ?1 AND finished_at_ms >= ?2`;
 
 /**
- * Throws where a roll-up from a time on differs from the calls from then on: rows of hours, days and weeks are compared
- * one by one, running totals by what they grew since.
+ * Throws if a roll-up from a time on differs from the calls from then on: rows of hours, days and weeks are compared
+ * one by one, running totals by their growth since.
  */
 export async function checkRollUps(stateDir: string, { organizationId }: Subject, sinceMs: number): Promise<void> {
   using db = await openD1(stateDir);
@@ -154,7 +154,7 @@ export async function checkRollUps(stateDir: string, { organizationId }: Subject
 const startOf = ({ unit }: RollUp) => (unit === 'until hour' ? [] : [`${unit}_ms`]);
 const figuresOf = ({ figures }: RollUp) =>
   Object.keys(figures ?? {}).length > 0 ? Object.keys(figures ?? {}) : [...USAGE_FIGURES];
-/** A week counts where it lies in the time as a whole. */
+/** A week counts if it lies completely in the time. */
 const sinceStart = ({ unit }: RollUp) => (unit === 'until hour' ? 'hour_ms >= ?2' : `${unit}_ms >= ?2`);
 
 function keptSums(rollUp: RollUp): string {

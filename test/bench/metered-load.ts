@@ -6,7 +6,7 @@ import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Connection, type HttpRequest, type Load, loadSteps, type Step } from './load.ts';
 import { settled, type TenantKey } from './service.ts';
 
-/** What begins and ends are sent with. */
+/** The keys with which begins and ends are sent. */
 interface Keys {
   keyed: boolean;
 }
@@ -16,9 +16,9 @@ export class MeteredLoad {
   readonly #organizationId: string;
   readonly #headers: Record<string, string>;
   readonly #customers: readonly string[];
-  /** Of the last key in this process: loads may share customers. */
+  /** The number of the last key in this process: loads may share customers. */
   static #keySerial = 0;
-  /** Of the last call or increment of this load. */
+  /** The number of the last call or increment of this load. */
   #serial = 0;
   #ended = 0;
 
@@ -65,7 +65,7 @@ export class MeteredLoad {
     return [{ path: '/custom_meter', status: 200, request: () => this.#increment(keys) }];
   }
 
-  /** One call of each customer, so that none of them is new any more. */
+  /** One call of each customer, so that none of them is new afterwards. */
   async beginAndEndOnce(connection: Connection): Promise<void> {
     for (let call = 0; call < this.#customers.length; call += 1)
       await this.endOnce(connection, await this.beginOnce(connection, { keyed: false }));

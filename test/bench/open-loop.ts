@@ -15,7 +15,7 @@ import type { Column, Row } from './suite.ts';
 const LEAD_MS = 20;
 const FEW_REQUESTS = 16;
 
-/** What became of the requests of a run. */
+/** The results of a run's requests. */
 interface OpenLoop {
   /** How late each request was sent. */
   lagsMs: number[];
@@ -73,7 +73,7 @@ export interface OpenRun {
   dueMs: readonly number[];
   /** Makes one request and notes its latencies under the names of their rows. */
   start(index: number, note: (row: string, ms: number) => void, dueAtMs: number): Promise<void>;
-  /** Waits for what the load left to be done in the background: its processor time counts too. */
+  /** Waits for the load's background work: its processor time counts too. */
   settle?(): Promise<void>;
 }
 
@@ -82,11 +82,11 @@ export async function warmUp({ dueMs, start }: OpenRun): Promise<void> {
   await openLoop(dueMs, (index, dueAtMs) => start(index, () => {}, dueAtMs));
 }
 
-/** What a run showed. */
+/** The figures of a run. */
 export interface OpenRound {
   /** Latencies by row. */
   latenciesMs: Map<string, number[]>;
-  /** Of the process, for each request; `null` where the system does not tell. */
+  /** The process's time for each request; `null` if the system does not report it. */
   processorMs: number | null;
   memoryMiB: number;
   lagsMs: number[];
@@ -94,7 +94,7 @@ export interface OpenRound {
   errors: number;
 }
 
-/** Throws the first error where no request at all was answered as it should be. */
+/** Throws the first error if no request at all was answered correctly. */
 export async function measureOpenLoop({ pid, dueMs, start, settle }: OpenRun): Promise<OpenRound> {
   const latenciesMs = new Map<string, number[]>();
   const note = (row: string, ms: number) => {

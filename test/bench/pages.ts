@@ -21,14 +21,14 @@ const HISTORY_DAYS = 60;
 const CUSTOMERS = 10_000;
 /** Calls that one statement writes. */
 const CHUNK_CALLS = 20_000;
-/** Of those that calls are of: one with a sixteenth of them, and the one with most. */
+/** The features of the calls: one with a sixteenth of them, and the one with the most. */
 const FEATURES_ASKED = ['feature 1', 'feature 0'] as const;
 /** Later requests of each page in a round. Processor time is counted in steps of ten milliseconds. */
 const REQUESTS_PER_ROUND = 10;
 /** Each round of first requests starts the service anew for each page; in a short run for so many pages. */
 const FIRST_ROUNDS_MAX = 3;
 const SHORT_PAGES_PER_START = 10;
-/** D1 takes what the page before left to be written. */
+/** D1 writes the rest of the previous page in this time. */
 const REST_MS = 50;
 const PROMISED = { of: 'laterMs', atMost: 100 };
 
@@ -80,9 +80,9 @@ interface Target {
 }
 
 /**
- * Copies of the one call that was made, while the service is down. What makes a call another one is its number,
- * multiplied by large primes modulo 2^32, so that it is the same in every run; the first twenty customers have an
- * eighth of the calls.
+ * Copies of the one call that was made, while the service is down. The copies differ by their number, multiplied by
+ * large primes modulo 2^32, so that they are the same in every run; the first twenty customers have an eighth of the
+ * calls.
  */
 async function writeCalls(
   stateDir: string,
@@ -127,7 +127,7 @@ async function writeCalls(
   }
 }
 
-/** Throws where the service does not know what was written: figures would be of nothing. */
+/** Throws if the service does not know the written calls: the figures would be meaningless. */
 async function checkCalls(url: string, { key }: Subject, calls: number): Promise<void> {
   const from = new Date(Date.now() - (HISTORY_DAYS + 1) * DAY_MS).toISOString().slice(0, 10);
   const { totals, byCustomer, byFeature } = (
@@ -232,7 +232,7 @@ export async function signIn(url: string): Promise<string> {
 
 interface Later {
   taken: number[];
-  /** Of a request, in each round. */
+  /** The processor time of a request, in each round. */
   processor: number[];
   kilobytes: number;
 }

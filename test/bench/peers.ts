@@ -97,7 +97,7 @@ export const peers: Suite = {
   },
 };
 
-/** Throws where a completion, streamed or plain, fails: what was installed may not work on this Node. */
+/** Throws if a completion, streamed or plain, fails: the installed version may not work on this Node. */
 async function checkAnswers(portkey: Endpoint, connection: Connection): Promise<void> {
   const [everyCustomer] = warmUpPlans(2, 1);
   if (!everyCustomer) throw new Error('there is no plan');

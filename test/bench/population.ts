@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const HISTORY_HOURS = 120 * 24;
 /** Customers that one transaction writes. */
 const CHUNK_CUSTOMERS = 20_000;
-/** Of each customer who has a call in the list of calls. */
+/** One of this many customers has a call in the list of calls. */
 const CALLS_EVERY = 5;
 export const ID_PREFIX = 'cus_';
 /** Every tenth customer has it. */
@@ -40,7 +40,7 @@ const hashed = (number: string, prime: number) => `(${number} * ${prime} % 42949
 const among = (texts: readonly string[], number: string) =>
   `json_extract('${JSON.stringify(texts)}', '$[' || (${number} % ${texts.length}) || ']')`;
 
-/** The numbers from ?1 up to ?2, each with what its customer is like; `share` is 0 for who uses most. */
+/** The numbers from ?1 up to ?2, each with the properties of its customer; `share` is 0 for the one that uses most. */
 const PEOPLE = `numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2),
   people AS (SELECT n, printf('${ID_PREFIX}%08x', ${hashed('n', 2_654_435_761)}) AS id, ${hashed('n', 668_265_263)} / 4294967296.0 AS share FROM numbers)`;
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Of Linux, in milliseconds: USER_HZ is 100 on every architecture that Node runs on. */
+/** On Linux, in milliseconds: USER_HZ is 100 on every architecture that Node runs on. */
 const TICK_MS = 10;
 
 interface Process {
@@ -39,14 +39,14 @@ export async function workerdProcesses(): Promise<number[]> {
 /** A process and all that it has started. */
 function treeOf(pid: number, processes: readonly Process[]): number[] {
   const tree = [pid];
-  // Grows while it is read: those that a process started come after it.
+  // The list grows while it is read: processes that a process started come after it.
   for (const parent of tree) tree.push(...processes.filter((one) => one.parent === parent).map((one) => one.pid));
   return tree;
 }
 
-/** What a process holds of the machine's memory. */
+/** The part of the machine's memory that a process uses. */
 export async function residentMiB(pid: number): Promise<number> {
-  // Linux tells it without a process of its own.
+  // Linux reports it without a further process.
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
   if (kib !== undefined) return Number(kib) / 1_024;

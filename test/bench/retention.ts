@@ -1,9 +1,9 @@
 /**
  * The retention over two million calls with their usage, increments and ledger entries, three quarters of which are too
- * old: the scheduled run is repeated until it deletes nothing more. Reported is how long each of its statements takes,
- * how long a begin and an end take at the same time, and how full the file is; then as many new calls come in.
+ * old: the scheduled run is repeated until it deletes nothing more. It reports the time of each statement, the time of
+ * a begin and an end meanwhile, and the used part of the file; then as many new calls are written.
  *
- * It throws where the sums of the days that are kept differ from the calls that are left.
+ * It throws if the sums of the kept days differ from the remaining calls.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bundle } from '../../src/cli/bundle.ts';
@@ -212,7 +212,7 @@ async function slicesOf(url: string): Promise<Slice[]> {
   return (await (await fetch(`${url}/slices`)).json()) as Slice[];
 }
 
-/** What is deleted of the history; the organization's samples and other lists have none here. */
+/** The deletions of history; the organization's samples and other lists have none here. */
 function isDeletion({ sql }: Slice): boolean {
   return /^DELETE FROM \w+ WHERE \(/.test(sql);
 }

@@ -13,15 +13,15 @@ export interface Target {
   /** The process that answers. */
   pid: number;
   load(seconds: number): Promise<Load>;
-  /** Waits for what the load left to be done in the background, so that the next target does not pay for it. */
+  /** Waits for the load's background work, so that the next target does not pay for it. */
   settle?(): Promise<void>;
-  /** The name of the target that it is compared with; a floor has none. */
+  /** The name of the target with which it is compared; a floor has none. */
   floor?: string;
   /** The least or the most that the ratio may be. */
   promised?: Omit<Promised, 'of'>;
 }
 
-/** Processor time holds where others load the machine, and it counts what came after the answers. */
+/** Processor time is valid even if others load the machine, and it includes the work after the answers. */
 export const RATE_COLUMNS: readonly Column[] = [
   { key: 'requestsPerSecond', heading: 'requests/s', digits: 0 },
   { key: 'ratio', heading: 'ratio', digits: 3 },
@@ -36,10 +36,10 @@ const WARM_UP_SECONDS = 1;
 /** Rounds count from 1; one before them warms up. */
 export const firstRound = (short: boolean) => (short ? 1 : 0);
 
-/** Of one round. */
+/** The figures of one round. */
 interface Taken {
   requestsPerSecond: number;
-  /** Of the process, for each answer; `null` where the system does not tell. */
+  /** The process's time for each answer; `null` if the system does not report it. */
   processorMs: number | null;
 }
 
@@ -99,9 +99,9 @@ function ratiosOf(own: readonly Taken[], floor: readonly Taken[]): Row['figures'
 
 export interface Timed {
   name: string;
-  /** Makes one request. Throws where it is not answered as it should be. */
+  /** Makes one request. Throws if the answer is wrong. */
   once(): Promise<void>;
-  /** The name of what it is compared with; a floor has none. */
+  /** The name of the target with which it is compared; a floor has none. */
   floor?: string;
   promised?: Omit<Promised, 'of'>;
 }

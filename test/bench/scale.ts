@@ -54,7 +54,7 @@ const DELAY_COLUMNS: readonly Column[] = [
 /** An order in which customers make calls. */
 interface Order {
   name: string;
-  /** Of the customers, again and again. */
+  /** The numbers of the customers, repeatedly. */
   numbers: readonly number[];
   load: MeteredLoad;
 }
@@ -151,7 +151,7 @@ async function transact(connection: Connection, { url }: RunningServer, number: 
 
 function catchUpOf({ url }: RunningServer, key: string, ended: () => number): CatchUp {
   const api = operatorOf(url).with(key);
-  // Calls whose end was not waited for, at the end of a closed loop.
+  // Calls whose end was not awaited, at the end of a closed loop.
   let others = 0;
   return async () => {
     const startMs = performance.now();

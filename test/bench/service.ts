@@ -31,11 +31,11 @@ type Scope = Options['scope'];
 
 /** Folders that stand. */
 const states = new Set<string>();
-/** Where what was bundled lies, by the name of its folder. */
+/** The paths of the bundles, by the name of their folder. */
 const bundles = new Map<string, Promise<string>>();
 
 export interface RunningServer extends Server {
-  /** Of workerd. */
+  /** The process id of workerd. */
   pid: number;
 }
 
@@ -70,7 +70,7 @@ async function makeBundle(bundled: Bundle): Promise<string> {
   return join(home, bundled.folder);
 }
 
-/** Starts what was bundled into the folder. It may be stopped before the scope ends. */
+/** Starts the bundle in the folder. It may be stopped before the scope ends. */
 export async function runServer(
   scope: Scope,
   stateDir: string,
@@ -122,7 +122,7 @@ export async function startAlone({ scope, shared, short }: Options): Promise<Run
 async function startPair(scope: Scope): Promise<Pair> {
   const floor = await startService(scope, { bundled: FLOOR });
   const service = await startService(scope);
-  // Whoever started last ends what else still runs: the floor is to be stopped in order, before it.
+  // The last one started ends everything that still runs: the floor has to be stopped before it, in order.
   scope.defer(floor.stop);
   return { service, floor };
 }

@@ -1,15 +1,15 @@
 /**
- * The interface of a benchmark suite: it measures, releases everything it started, and returns what to print.
+ * The interface of a benchmark suite: it measures, releases everything it started, and returns its tables.
  */
 
 export interface Options {
   /** Interleaved rounds; a figure is the median of them. */
   rounds: number;
-  /** Of load on each target in a round; 0 for a few requests alone. */
+  /** The seconds of load on each target in a round; 0 for only a few requests. */
   seconds: number;
   /** Calls of the largest history. */
   historyCalls: number;
-  /** Of the largest organization. */
+  /** The customers of the largest organization. */
   customers: number;
   /** Only shows that the suite runs: without warm-ups, and with short rests. Its figures say nothing. */
   short: boolean;
@@ -17,7 +17,7 @@ export interface Options {
   scope: AsyncDisposableStack;
   /** The same, but in a short run of all suites that share servers. */
   shared: AsyncDisposableStack;
-  /** Says what is being done. */
+  /** Prints the present step. */
   progress: (line: string) => void;
 }
 
@@ -35,24 +35,24 @@ export interface Suite {
   apart?: true;
   /** Uses servers that others may use too. */
   shares?: true;
-  /** Where nobody says otherwise. */
+  /** The number of rounds by default. */
   rounds: number;
-  /** The same; absent where a round takes as long as it takes. */
+  /** The same; absent if a round has no fixed duration. */
   seconds?: number;
   run(options: Options): Promise<Print>;
 }
 
-/** Prints what was measured. */
+/** Prints the measurements. */
 export type Print = (machine: Machine, json: boolean) => void;
 
 export interface Column {
-  /** Its name in JSON, with the unit last where the heading does not say it. */
+  /** Its name in JSON, with the unit last if the heading does not contain it. */
   key: string;
   heading: string;
   digits: number;
 }
 
-/** What a figure must be. */
+/** The promised value of a figure. */
 export interface Promised {
   /** The key of its column. */
   of: string;
@@ -62,7 +62,7 @@ export interface Promised {
 
 export interface Row {
   name: string;
-  /** By the key of the column; `null` where there is nothing to say. */
+  /** By the key of the column; `null` if there is no figure. */
   figures: Record<string, number | null>;
   promised?: Promised | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The service with a clock on each statement that its scheduled run sends to D1, and without an archive, so that what is
- * measured is the deletion alone. It is only bundled and run locally; no deployment has this entry point.
+ * The service with a clock on each statement that its scheduled run sends to D1, and without an archive, so that only
+ * the deletion is measured. It is only bundled and run locally; no deployment has this entry point.
  */
 
 import type { Env } from '../../src/env.ts';

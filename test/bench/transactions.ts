@@ -1,10 +1,10 @@
 /**
  * How long D1 takes for a projector's transaction, by its rows, and how large rows are.
  *
- * Ended calls of some customers are sent to D1 again as new calls, so that nothing else runs in the service. The time is
- * what a projector waits; the lowest of the rounds is the one that other processes disturbed least. A straight line through
- * the lowest times gives the time of any transaction and of each row. Sizes are those of the pages in the database's file,
- * each table with its indexes.
+ * Ended calls of some customers are sent to D1 again as new calls, so that nothing else runs in the service. The time
+ * is the projector's wait; other processes disturbed the round with the lowest time least. A straight line through the
+ * lowest times gives the time of any transaction and of each row. Sizes are those of the pages in the database's file,
+ * for each table with its indexes.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -115,7 +115,7 @@ export function lineThrough(own: readonly Pick<Transaction, 'ms' | 'rowsWritten'
   return { msEach: ms - msOfRow * rows, msOfRow };
 }
 
-/** Of every table of D1 that has rows. The server has stopped. */
+/** The sizes of every D1 table with rows. The server has stopped. */
 async function sizesIn(stateDir: string): Promise<Row[]> {
   const files = (await readdir(stateDir, { recursive: true })).filter((name) => name.endsWith('.sqlite'));
   for (const file of files) {

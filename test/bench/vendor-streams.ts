@@ -11,7 +11,7 @@ export const PARTS = 10;
 const INPUT_TOKENS = 12;
 
 export interface StreamForm {
-  /** What stands before the first part. */
+  /** The events before the first part. */
   begin: string;
   /** One part, sent so long after the request. */
   part(vendorMs: number): string;
@@ -56,7 +56,7 @@ const COMPLETIONS = ((): StreamForm => {
   };
 })();
 
-/** A stream whose parts are the same each time: `begins` events stand before them. */
+/** A stream whose parts are the same each time: `begins` events come before them. */
 function untimed(form: Form, model: string, begins: number): StreamForm {
   const events = answerIn(form, model, PARTS).frames.map(eventOf);
   const part = events[begins] ?? '';

@@ -4,7 +4,7 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
-/** Each violation in a line: the rule, and where it is broken first. */
+/** Each violation in a line: the rule, and the first place that breaks it. */
 export async function violations(page: Page): Promise<string[]> {
   // By the debugger, because the page's own policy allows no script; once for each document, because it is long.
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe.source);

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { BrowserServer } from './server.ts';
 
-/** What takes longer does not work, also on a busy machine. */
+/** A slower action counts as broken, even on a busy machine. */
 const ACTION_MS_MAX = 60_000;
 
 const PLACES = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
@@ -26,7 +26,7 @@ function start(): Promise<Browser> {
 
 export interface Watched {
   page: Page;
-  /** What went wrong so far: console messages, page errors, requests to elsewhere. */
+  /** The problems so far: console messages, page errors, requests to other origins. */
   complaints: string[];
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * The address of each page of the console, with the ids of what it is about.
+ * The address of each console page, with the ids in it.
  */
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 

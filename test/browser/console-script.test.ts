@@ -1,6 +1,6 @@
 /**
- * What the console's script adds in a real browser: a setup that notices the first call by itself, forms that are sent once
- * and lose nothing, copying; and that the same pages work without it.
+ * The effects of the console's script in a real browser: a setup that notices the first call by itself, forms that are
+ * sent once and lose nothing, copying; and the same pages without it.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -1,6 +1,6 @@
 /**
- * What leads through the console in a real browser: the search over any page, the switch between organizations, and tooltips
- * by keyboard; and that the search and the switch work without script.
+ * The navigation of the console in a real browser: the search over any page, the switch between organizations, and
+ * tooltips by keyboard; the search and the switch work without script.
  */
 import type { Browser, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';

@@ -1,7 +1,7 @@
 /**
- * A page of another site in the browser of an admin whom Cloudflare Access let in: nothing that it can make the browser
- * send changes anything at the operator API, even where the cookie of Access goes with every request. A page of the
- * service may do it.
+ * A page of another site in the browser of an admin whom Cloudflare Access let in: no request that it can make the
+ * browser send changes anything at the operator API, even if the cookie of Access goes with every request. A page of
+ * the service may do it.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -19,7 +19,7 @@ let server: OwnServer;
 let door: Loopback;
 let shop: Loopback;
 let browser: Browser;
-/** What is worth attacking: paths that change something without a body. */
+/** The attacked targets: paths that change something without a body. */
 let targets: string[];
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const lastEvent = async () => (await server.operator.send('listEvents', { query: { limit: '1' } })).data.items[0];
 
-/** The status of what a script of the page sends; `null` if the browser keeps it from the page or does not send it. */
+/** The status of a request from the page's script; `null` if the browser hides it from the page or does not send it. */
 function send(page: Page, url: string, init: RequestInit): Promise<number | null> {
   return page.evaluate(
     ([address, sent]) =>

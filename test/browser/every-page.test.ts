@@ -1,7 +1,7 @@
 /**
- * Every page of the console in light and dark mode, at phone width, and in forced colours: none scrolls sideways, logs an
- * error or violates an accessibility rule. A page is loaded once and then shown in each of these ways, which are matters of
- * style sheets alone.
+ * Every page of the console in light and dark mode, at phone width, and in forced colours: none scrolls sideways, logs
+ * an error or violates an accessibility rule. A page is loaded once and then shown in each of these ways, which only
+ * style sheets change.
  */
 import { Hono } from 'hono';
 import type { Browser } from 'playwright-core';
@@ -14,7 +14,7 @@ import { consolePages } from './console-pages.ts';
 import { takePicture } from './pictures.ts';
 import { sharedServer } from './server.ts';
 
-/** What the console's script reads: no pages. */
+/** Data for the console's script: not pages. */
 const DATA_ROUTES = ['/search/list'];
 const VISITORS = 2;
 const VISITS_MS_MAX = 400_000;
@@ -29,7 +29,7 @@ const LOOKS = [
 
 const server = sharedServer();
 const pages = consolePages(inject('shared').consoleIds);
-/** What is wrong with pages, and how many were seen, by look. */
+/** The faults of the pages, and the number of pages, by look. */
 const found = Object.fromEntries(LOOKS.map(({ look }) => [look, { faults: [] as unknown[], seen: 0 }]));
 let browser: Browser;
 

@@ -10,12 +10,12 @@ const FOLDER = join(import.meta.dirname, '../../.state/screenshots');
 
 const areWanted = () => Boolean(process.env.SCREENSHOTS);
 
-/** Of a whole page, or of an element in one. */
+/** A picture of a whole page, or of an element in one. */
 export async function takePicture(of: Page | Locator, name: string): Promise<void> {
   if (areWanted()) await of.screenshot({ path: join(FOLDER, `${name}.png`), ...('goto' in of && { fullPage: true }) });
 }
 
-/** Those of the run before. */
+/** Removes the pictures of the previous run. */
 export async function removePictures(): Promise<void> {
   if (areWanted()) await rm(FOLDER, { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
 /**
- * What the console's pages show besides the past: calls of today, credit, versions of a plan, a key, a sample, webhooks, jobs
+ * The present data in the console's pages: today's calls, credit, versions of a plan, a key, a sample, webhooks, jobs
  * and a call without a price.
  */
 import { expect } from 'vitest';
@@ -24,7 +24,7 @@ export function endingModel(): CatalogModel {
   return found;
 }
 
-/** Makes it through the API, and answers the ids of what the pages are about. */
+/** Creates it through the API, and returns the ids in the pages. */
 export async function makePresent(server: OwnServer): Promise<ConsoleIds> {
   const { demo, operator } = server;
   const org = DEMO_ORGANIZATION_ID;
@@ -135,7 +135,7 @@ export async function makePresent(server: OwnServer): Promise<ConsoleIds> {
   };
 }
 
-/** One webhook that is off and has all events to come, and one whose deliveries fail. Answers an event's id. */
+/** One webhook that is off and gets all later events, and one whose deliveries fail. Returns an event's id. */
 async function makeWebhooks(server: OwnServer): Promise<string> {
   const org = DEMO_ORGANIZATION_ID;
   const webhook = (webhookId: string) => ({ params: { org, webhookId } });

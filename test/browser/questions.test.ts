@@ -1,7 +1,7 @@
 /**
- * Seven questions of an operator are answered within three clicks from the overview, each with the figure that the API
- * answers: what a customer cost and earned yesterday, who is near a limit, who uses a model that ends, why a call was
- * denied, what changed on a plan and who did it, which calls lack a price, whether the service lags.
+ * Seven questions of an operator are answered within three clicks from the overview, each with the API's figure:
+ * yesterday's cost and earnings of a customer, the customers near a limit, the users of a model that ends, the reason
+ * of a denied call, the changes of a plan and their authors, the calls without a price, and whether the service lags.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
@@ -43,7 +43,7 @@ afterEach(() => {
   expect(watched.complaints).toEqual([]);
 });
 
-/** A premium call; where it is denied, nothing runs. */
+/** A premium call; if it is denied, nothing runs. */
 async function call(customerId: string, modelUsed: string): Promise<void> {
   const begun = await server.demo.send('beginCall', { body: { customerId, requested: { premium: true } } });
   if (!begun.data.allowed.premium) return;

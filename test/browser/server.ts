@@ -14,7 +14,7 @@ import { createApiKey } from '../../src/platform/api-key.ts';
 import { Api } from '../support/api.ts';
 import type { ConsoleIds } from './console-pages.ts';
 
-/** What a test does with a server. */
+/** The parts of a server that a test uses. */
 export interface BrowserServer {
   url: string;
   operatorToken: string;
@@ -27,9 +27,9 @@ export interface OwnServer extends BrowserServer, Pick<Server, 'db' | 'stop'> {
   bundleDir: string;
 }
 
-/** What shared.ts hands to the tests. */
+/** The values that shared.ts provides to the tests. */
 interface Shared extends Pick<OwnServer, 'url' | 'operatorToken' | 'demoKey' | 'bundleDir'> {
-  /** Of what the console's pages are about. */
+  /** The ids in the console's pages. */
   consoleIds: ConsoleIds;
 }
 

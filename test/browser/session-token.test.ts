@@ -1,6 +1,6 @@
 /**
  * A page of another origin with a session token: the browser lets it call the compression routes that its scope allows,
- * and read what they answer, refusals included. Routes that take no session token stay closed to it.
+ * and read their answers, refusals included. Routes that take no session token stay closed to it.
  */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';

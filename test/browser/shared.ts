@@ -1,6 +1,6 @@
 /**
- * Global setup of the browser tests: one bundle, and one server with weeks of history and everything that the console's
- * pages show. A test that needs a history of its own starts a server with the same bundle.
+ * Global setup of the browser tests: one bundle, and one server with weeks of history and all data of the console's
+ * pages. A test that needs a history of its own starts a server with the same bundle.
  */
 import type { TestProject } from 'vitest/node';
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';

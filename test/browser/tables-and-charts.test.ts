@@ -28,7 +28,7 @@ async function signedIn(options: Parameters<typeof openPage>[2]) {
 const overhang = (page: Page) =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
-/** The label of what has the focus. */
+/** The label of the focused element. */
 const focused = (page: Page) => page.evaluate<string | null>('document.activeElement.getAttribute("aria-label")');
 
 /** The values of marks that are seen. */

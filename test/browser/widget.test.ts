@@ -21,7 +21,7 @@ let host: Loopback;
 let hostOrigin: string;
 let embeds: Api;
 let keyId: string;
-/** What the page's own backend asks for, and how often it was asked. */
+/** The request of the page's own backend, and the number of its requests. */
 let request: Record<string, unknown>;
 let sessions: number;
 /** How the session route fails, once each, before it answers. */

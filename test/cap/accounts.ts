@@ -1,6 +1,6 @@
 /**
- * Reads what the service says of a run, from its own routes: every call, increment and entry of the ledger from the
- * export of the organization's history, and what is still open from the customers.
+ * Reads the service's record of a run from its own routes: every call, increment and entry of the ledger from the
+ * export of the organization's history, and open calls and holds from the customers.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
@@ -23,7 +23,7 @@ interface RecordedCall extends Recorded {
 
 export interface History {
   recorded: RecordedCall[];
-  /** Of USD, in its order by customer. */
+  /** The USD entries, in order for each customer. */
   ledger: LedgerEntry[];
 }
 
@@ -37,7 +37,7 @@ async function readCustomer(world: Organization, { customerId }: Named): Promise
   return (await world.operator.send('readCustomer', { params })).data;
 }
 
-/** What a customer holds at the moment, in nano-USD. */
+/** The present holds of a customer, in nano-USD. */
 export async function heldBy(world: World, customer: Customer): Promise<bigint> {
   return parseUsd((await readCustomer(world, customer)).wallet.heldUsd) ?? 0n;
 }
@@ -47,7 +47,7 @@ export async function settled(world: Organization, customers: readonly Named[], 
   return waitFor(world, customers, msMax, ({ openCalls, wallet }) => openCalls > 0 || wallet.openCharges > 0);
 }
 
-/** Waits until D1 has everything of the customers; the ones of whom something waits at the end of the time. */
+/** Waits until D1 has everything about the customers; returns those with waiting changes at the end of the time. */
 export async function drained(world: Organization, customers: readonly Named[], msMax: number): Promise<string[]> {
   return waitFor(world, customers, msMax, ({ outbox }) => outbox.pending > 0);
 }
@@ -117,7 +117,7 @@ function entryOf({ customerId, record }: Row): LedgerEntry {
   return { customerId, cause, amount: BigInt(amount), balance: BigInt(balance), reference };
 }
 
-/** What the ledger took for a call or an increment, and what is said of its usage. */
+/** The amount that the ledger took for a call or an increment, and the record of its usage. */
 function recordedOf({ kind, customerId, atMs, record }: Row, paid: ReadonlyMap<string, bigint>): RecordedCall[] {
   const [marker] = (record.tags ?? []) as string[];
   if (kind === 'credit_entry' || marker === undefined) return [];

@@ -1,5 +1,5 @@
 /**
- * `npm run test:cap`: tries to make customers spend more than they have, and says what came of it.
+ * `npm run test:cap`: tries to make customers spend more than they have, and prints the result.
  */
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../../src/domain/money.ts';

@@ -1,9 +1,9 @@
 /**
- * Generated requests to vendors that bill the worst, from customers with small balances, while the server is killed: what
- * left the balances, beside what the vendors billed.
+ * Generated requests to vendors that bill the worst, from customers with small balances, while the server is killed:
+ * the amounts that left the balances, beside the vendors' bills.
  *
- * It has an organization of its own on the server of the run. Each batch of requests has a customer of its own, who sends
- * them at the same time.
+ * It has an organization of its own on the server of the run. Each batch of requests has a customer of its own, who
+ * sends them at the same time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
@@ -34,22 +34,22 @@ export interface GeneratedReport {
   refused: Record<string, number>;
   lost: number;
   kills: number;
-  /** By form and kind of vendor, of requests that ran: what was held for them at most, and what was billed. */
+  /** By form and kind of vendor, for requests that ran: the highest hold, and the bill. */
   sums: Record<string, { ran: number; held: bigint; billed: bigint }>;
   grantedNanoUsd: bigint;
   spentNanoUsd: bigint;
-  /** What vendors billed of requests that were lost, or of which they report no usage, and no customer paid. */
+  /** The amount that vendors billed for lost or unreported requests and no customer paid. */
   billedToNobodyNanoUsd: bigint;
-  /** Below zero of a balance, and what vendors billed beyond the bound of a request. */
+  /** The amount below zero of a balance, and the amount billed beyond the bound of a request. */
   overspentNanoUsd: bigint;
   wrong: string[];
 }
 
-/** Requests of one customer, and how many of them at the same time. */
+/** The requests of one customer, and the number at the same time. */
 const BATCH = 25;
 const AT_ONCE = 8;
 const BATCHES_AT_ONCE = 2;
-/** Of each vendor and form. */
+/** The most models of each vendor and form. */
 const MODELS_MAX = 6;
 const BALANCES_USD = [1, 20, 300, 4_000];
 const REQUESTS_BETWEEN_KILLS = 1_000;
@@ -221,7 +221,7 @@ function codeOf(text: string): string {
 interface Played {
   sent: readonly Sent[];
   granted: ReadonlyMap<string, bigint>;
-  /** Customers of whom calls stayed open. */
+  /** Customers with calls that stayed open. */
   open: readonly string[];
   kills: number;
   bills: readonly WorstBill[];
@@ -283,7 +283,7 @@ async function judgeGenerated({ sent, granted, open, kills, bills, history }: Pl
   };
 }
 
-/** What is held for a call of a customer with enough. */
+/** The hold for a call of a customer with enough balance. */
 async function heldAtMost(call: GeneratedCall): Promise<bigint> {
   const bounded = await boundOf(call);
   if (!bounded.ok || !bounded.bound.cost) return 0n;

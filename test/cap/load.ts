@@ -1,6 +1,6 @@
 /**
- * The requests of the cap suite: each is sent once, as the clients of the service send it, and what came back is noted
- * under the marker that names it at the vendor and in the record.
+ * The requests of the cap suite: each is sent once, in the way of the service's clients, and its result is noted under
+ * the marker that names it at the vendor and in the record.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -30,7 +30,7 @@ export interface Ask {
   keyed?: boolean;
 }
 
-/** What an application reported of a call that it made itself. */
+/** An application's report of a call that it made itself. */
 interface OwnReport {
   marker: string;
   inputTokens: number;
@@ -48,10 +48,10 @@ interface Answer {
   headers: Headers;
 }
 
-/** Codes of refusals for want of budget, and of those that a plan makes. */
+/** Codes of refusals for lack of budget, and of a plan's own refusals. */
 const REFUSAL = new RegExp(`^(${HELD}|${SPENT}|${TOO_OFTEN}|ENTITLEMENT_DENIED)\\b`);
 const RETRY_MS = 1_000;
-/** A request that is answered by nobody is sent again after this, where its key makes that safe. */
+/** A request without an answer is sent again after this time, if its key makes that safe. */
 const RESEND_MS = 100;
 const RESEND_MS_MAX = 30_000;
 const REQUEST_MS_MAX = 60_000;
@@ -84,8 +84,8 @@ export class Load {
   }
 
   /**
-   * As an SDK sends it: again, after the time that the answer says, where it was refused for what open calls hold. The
-   * last attempt.
+   * Sends in the way of an SDK: if a hold of open calls refused the request, it is sent again after the time in the
+   * answer. Returns the last attempt.
    */
   async sendUntilServed(ask: Ask, retriesMax: number, signal: AbortSignal): Promise<Attempt> {
     for (let retries = 0; ; retries += 1) {
@@ -229,7 +229,7 @@ export class Load {
     return true;
   }
 
-  /** Again and again, over restarts of the server, until there is an answer; `null` where there is none in time. */
+  /** Sends again, over restarts of the server, until an answer arrives; `null` if none arrives in time. */
   async #untilAnswered(path: string, body: object, headers: Record<string, string>): Promise<Answer | null> {
     for (const giveUpAtMs = Date.now() + RESEND_MS_MAX; Date.now() < giveUpAtMs; await sleep(RESEND_MS)) {
       const answer = await this.#request(path, body, headers);
@@ -238,7 +238,7 @@ export class Load {
     return null;
   }
 
-  /** `null` where the caller left, or no whole answer came. */
+  /** `null` if the caller left, or no whole answer arrived. */
   async #request(
     path: string,
     body: object,
@@ -279,7 +279,7 @@ function vendorBody({ kind, outputTokens, outputTokensMax, durationMs, fault }: 
   };
 }
 
-/** What `begin-hold` holds: its charge. */
+/** The hold of `begin-hold`: its charge. */
 function holdOf({ customer, outputTokens, outputTokensMax }: Ask): bigint {
   return chargeOf(INPUT_TOKENS, outputTokensMax ?? outputTokens, customer.markupPercent);
 }
@@ -289,7 +289,7 @@ function streamEndOf(text: string): Attempt['streamEnd'] {
   return /"finish_reason":\s*"\w/.test(text) ? 'vendor' : 'nothing';
 }
 
-/** What is in the success; `null` where it is none. */
+/** The data of a success; `null` for any other answer. */
 function dataOf({ status, text }: Answer): Json {
   return status === 200 ? parsed(text)?.data : null;
 }

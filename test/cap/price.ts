@@ -8,7 +8,7 @@ export const MODEL = 'gpt-4o-mini';
 
 export const INPUT_TOKENS = 100;
 export const PLAIN_OUTPUT_TOKENS = 1_000;
-/** Of one increment of the custom meter. */
+/** The price of one increment of the custom meter. */
 export const INCREMENT_NANO_USD = 10_000_000n;
 
 const INPUT_NANO_USD = 20_000n;
@@ -23,7 +23,7 @@ export const PRICE = {
   ],
 };
 
-/** What a customer pays for a call, with a markup for which it is a whole number of nano-USD. */
+/** The charge of a call, with a markup that gives a whole number of nano-USD. */
 export function chargeOf(inputTokens: number, outputTokens: number, markupPercent: number): bigint {
   const cost = BigInt(inputTokens) * INPUT_NANO_USD + BigInt(outputTokens) * OUTPUT_NANO_USD;
   return (cost * BigInt(100 + markupPercent)) / 100n;

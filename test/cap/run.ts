@@ -32,7 +32,7 @@ export interface CapOptions {
   short: boolean;
   /** Generated requests, at most. */
   requests: number;
-  /** Ends the run early; what was sent is judged all the same. */
+  /** Ends the run early; the sent requests are judged all the same. */
   signal: AbortSignal;
   onProgress: (line: string) => void;
 }
@@ -43,30 +43,30 @@ interface ScenarioReport extends Verdict {
   unit: 'nano-USD' | 'tokens';
   /** How often requests were refused or failed, by outcome and code. */
   codes: Record<string, number>;
-  /** What never happened, so that the scenario says less than it should. */
+  /** Expected events that never happened, so that the scenario proves too little. */
   unproven: string[];
 }
 
 export interface CapReport {
   seed: number;
   interrupted: boolean;
-  /** What the first step of each kind of call holds, as seen of one that is open; in nano-USD, by plan. */
+  /** The hold of the first step of each kind of call, observed on an open one; in nano-USD, by plan. */
   holds: Record<string, Record<string, bigint>>;
   scenarios: ScenarioReport[];
-  /** Of all scenarios whose budget is money. */
+  /** The sums of all scenarios with a budget in money. */
   total: Figures;
-  /** `null` if none were wanted. */
+  /** `null` if none were requested. */
   generated: GeneratedReport | null;
 }
 
-/** What a scenario left to be judged. */
+/** The results of a scenario, for the verdict. */
 interface Played {
   scenario: Scenario;
   load: Load;
   customers: readonly Customer[];
   /** Customers who wanted more until they were refused. */
   wanted: ReadonlySet<string>;
-  /** Customers of whom calls stayed open. */
+  /** Customers with calls that stayed open. */
   open: readonly string[];
 }
 
@@ -125,7 +125,7 @@ export async function runCap(options: CapOptions): Promise<CapReport> {
   };
 }
 
-/** One scenario after the other; in a short run those at the same time that need no variables of their own. */
+/** One scenario after the other; in a short run, those without variables of their own run at the same time. */
 function groupsOf(scenarios: readonly Scenario[], short: boolean): [Scenario, ...Scenario[]][] {
   const groups: [Scenario, ...Scenario[]][] = [];
   for (const scenario of scenarios) {
@@ -153,7 +153,10 @@ async function play(scenario: Scenario, stage: Stage, short: boolean): Promise<P
   };
 }
 
-/** What a call of each kind holds when it has just begun, as the service says it of one that is open; 0 where it holds nothing. */
+/**
+ * The hold of a call of each kind just after its begin, as the service reports it for an open one; 0 if it holds
+ * nothing.
+ */
 async function measureHolds(world: World): Promise<Holds> {
   const load = new Load(world);
   const measure = async (planId: 'credit' | 'markup', kind: (typeof HELD_KINDS)[number]) => {
@@ -183,8 +186,8 @@ async function measureHolds(world: World): Promise<Holds> {
 }
 
 /**
- * What must be free for a call of each kind: what one holds that has just begun; where that is nothing, what one can
- * cost.
+ * The amount that must be free for a call of each kind: the hold just after its begin; if that is nothing, the most
+ * that a call can cost.
  */
 function boundsOf({ planId, markupPercent }: Customer, holds: Holds): Record<string, bigint> {
   if (planId === 'hard') return { plain: BigInt(HARD_RESERVED_TOKENS), stream: BigInt(HARD_RESERVED_TOKENS) };
@@ -198,7 +201,7 @@ function boundsOf({ planId, markupPercent }: Customer, holds: Holds): Record<str
     'begin-estimate': heldOr('begin-estimate', whole),
     stream: heldOr('stream', costOf(STEP_TOKENS)) - chargeOf(0, STEP_TOKENS - LAST_STEP_TOKENS, markupPercent),
     increment: INCREMENT_NANO_USD,
-    // With a markup the caller cannot know whether the service adds it to what he asks to hold.
+    // With a markup, the caller cannot know whether the service adds it to the requested hold.
     ...(markupPercent === 0 && { 'begin-hold': whole }),
   };
 }
@@ -285,7 +288,7 @@ function codesOf(attempts: readonly Attempt[]): Record<string, number> {
   return Object.fromEntries([...Map.groupBy(named, (name) => name)].map(([name, all]) => [name, all.length]));
 }
 
-/** What usage comes to on the customer's budget. */
+/** The amount of the usage on the customer's budget. */
 function worthOf(customer: Customer, inputTokens: number, outputTokens: number): bigint {
   if (customer.planId === 'hard') return BigInt(outputTokens);
   return chargeOf(inputTokens, outputTokens, customer.markupPercent);

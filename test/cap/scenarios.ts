@@ -1,5 +1,6 @@
 /**
- * The scenarios of the cap suite: what callers do to spend more than they have. Each has customers of its own.
+ * The scenarios of the cap suite: the ways in which callers try to spend more than they have. Each has customers of its
+ * own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerOptions } from '../../src/cli/server.ts';
@@ -25,17 +26,17 @@ export interface Stage {
 
 export interface Scenario {
   name: string;
-  /** What callers do, in one sentence. */
+  /** The callers' attempt, in one sentence. */
   tries: string;
   /** The customers, each with its plan and its balance in USD. */
   customers(short: boolean): readonly (readonly [planId: PlanId, usd: number])[];
-  /** Variables of the server, where they are others. */
+  /** Variables of the server, if they differ. */
   vars?(short: boolean): ServerOptions['vars'];
-  /** What is wanted until it is refused at the end. */
+  /** The kind of call that is requested until it is refused at the end. */
   wantedLast: Kind;
   /** How long its last calls may stay open. */
   settleMsMax: number;
-  /** What must have happened for the run to say anything. */
+  /** The events that must have happened for the run to prove anything. */
   proves: readonly (CallerOutcome | 'streamsEndedByBalance' | 'provisional')[];
   run(stage: Stage, customers: readonly Customer[]): Promise<void>;
 }
@@ -48,7 +49,7 @@ const HARD_RETRIES_MAX = 4;
 const HARD_RETRY_MS = 500;
 /** Far less than the shortest deadline of a call, also on a slow machine. */
 const STREAM_MS_MAX = 2_500;
-/** Requests of a worker, so that a scenario ends even where nothing is refused. */
+/** The most requests of a worker, so that a scenario ends even if nothing is refused. */
 const REQUESTS_MAX = 2_000;
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -246,8 +247,8 @@ export function shortLived(short: boolean): ServerOptions['vars'] {
 }
 
 /**
- * After the load, when nothing is open any more: callers who want more until they are refused. False where the run was
- * interrupted, or where calls stay open.
+ * After the load, when nothing is open any more: callers who want more until they are refused. False if the run was
+ * interrupted, or if calls stay open.
  */
 export async function wantMore(
   { world, load, signal }: Stage,

@@ -1,9 +1,9 @@
 /**
- * A model vendor on loopback that keeps accounts: it does what the prompt says, keeps to the bound of the output that it
- * is sent, reports its usage exactly, and logs what it billed for every request.
+ * A vendor on loopback that keeps accounts: it follows the prompt, keeps to the output bound that it gets, reports its
+ * usage exactly, and logs its bill for every request.
  *
- * A prompt always has the same length, so that all bodies do. What an answer would have cost is billed as far as it was
- * made: a stream by its tokens, a plain answer by the time that it was worked on.
+ * A prompt always has the same length, and so do all bodies. An answer is billed as far as it was made: a stream by its
+ * tokens, a plain answer by the time of the work.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,9 +30,9 @@ export type Fault = (typeof FAULTS)[number];
 
 export interface Instructions {
   marker: string;
-  /** Where no bound is smaller. */
+  /** The output if no bound is smaller. */
   outputTokens: number;
-  /** Of a plain answer; a stream takes as long from its first token to its last. */
+  /** The time of a plain answer; a stream takes as long from its first token to its last. */
   durationMs: number;
   fault?: Fault | undefined;
 }
@@ -42,7 +42,7 @@ export interface VendorEntry {
   inputTokens: number;
   /** Billed. */
   outputTokens: number;
-  /** The bound that came with the request; `null` where there was none. */
+  /** The bound in the request; `null` if there was none. */
   outputTokensMax: number | null;
   outcome: 'answered' | 'refused' | 'unfinished';
 }
@@ -63,7 +63,7 @@ const FILLER = 'please answer at length and in plain words about the weather ';
 const WORDS = ' the of and to in is that for it as was with be by on not he his but at are this have from or had'.split(
   /(?= )/,
 );
-/** What a model makes at most, whatever it is asked for. */
+/** The most that a model makes, whatever the request. */
 const MODEL_OUTPUT_TOKENS = 20_000;
 const TICK_MS = 25;
 const BEYOND_PERCENT = 110;
@@ -92,11 +92,11 @@ interface Body {
   max_completion_tokens?: number | null;
 }
 
-/** A request that is answered, with what it is about to be billed. */
+/** An answered request, with its coming bill. */
 interface Work {
   body: Body;
   instructions: Instructions;
-  /** What the whole answer has. */
+  /** The output of the whole answer. */
   outputTokens: number;
   finishReason: 'stop' | 'length';
   entry: VendorEntry;
@@ -181,7 +181,7 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
     const events: string[] = [];
     for (let token = entry.outputTokens; token < due; token += 1)
       events.push(eventOf(chunks.delta({ content: wordOf(token) })));
-    // A model has made what it bills before anybody can have read it.
+    // A model has made the billed output before anybody can have read it.
     entry.outputTokens = due;
     if (!response.write(events.join(''))) await writable(response);
     await sleep(TICK_MS);

@@ -1,15 +1,15 @@
 /**
- * What a run of the cap suite came to: figures, and a sentence for everything that must not happen.
+ * The verdict on a run of the cap suite: figures, and a sentence for everything that must not happen.
  *
- * Four accounts of the same calls are compared: what callers sent and were answered, what the vendor billed, what was
- * recorded, and what left the budget. A budget is a USD balance in nano-USD or a token limit in tokens; the rules are
- * the same. Where it cannot be known from outside what was free at a moment, nothing is said about that moment.
+ * Four accounts of the same calls are compared: the callers' requests and answers, the vendor's bills, the records, and
+ * the amounts that left the budget. A budget is a USD balance in nano-USD or a token limit in tokens; the rules are the
+ * same. If the free amount at a moment cannot be known from outside, that moment is not judged.
  */
 
 /** How a request went for its caller. */
 export type CallerOutcome =
   | 'served'
-  /** For want of budget. */
+  /** For lack of budget. */
   | 'refused'
   /** The vendor failed, and the caller was told. */
   | 'failed'
@@ -25,16 +25,16 @@ export interface Attempt {
   customerId: string;
   kind: string;
   sentAtMs: number;
-  /** When the caller had the whole answer; `null` where it never had it. */
+  /** The time at which the caller had the whole answer; `null` if it never had it. */
   answeredAtMs: number | null;
   outcome: CallerOutcome;
-  /** Of a refusal or a failure. */
+  /** The code of a refusal or a failure. */
   code: string | null;
-  /** What ended a stream that was served. `nothing`: it just stopped. */
+  /** The end of a stream that was served. `nothing`: it just stopped. */
   streamEnd: 'vendor' | 'balance' | 'nothing' | null;
 }
 
-/** What a vendor did with a request. */
+/** A vendor's treatment of a request. */
 export interface Billed {
   marker: string;
   /**
@@ -42,19 +42,19 @@ export interface Billed {
    * `unfinished`: it broke off, or the other side did.
    */
   outcome: 'answered' | 'refused' | 'unfinished';
-  /** What it comes to on the budget. */
+  /** The amount that it takes of the budget. */
   owed: bigint;
   /** The part of it that is beyond the bound that the vendor was sent. */
   beyond: bigint;
 }
 
-/** What the service says of a request. */
+/** The service's record of a request. */
 export interface Recorded {
   marker: string;
   customerId: string;
   /** Neither cost nor usage. */
   empty: boolean;
-  /** What it took of the budget. */
+  /** The amount that it took of the budget. */
   took: bigint;
   /** The usage is a count of the service, because the vendor's did not come. */
   provisional: boolean;
@@ -64,17 +64,17 @@ export interface Recorded {
 
 export interface Budget {
   customerId: string;
-  /** What there was to spend. */
+  /** The amount that could be spent. */
   granted: bigint;
-  /** The most that was ever spent of it, and what is spent at the end. */
+  /** The highest amount that was ever spent of it, and the amount at the end. */
   spentMost: bigint;
   spent: bigint;
-  /** What a request of each kind must find free to be admitted; a kind without one is not judged. */
+  /** The amount that a request of each kind must find free to be admitted; a kind without one is not judged. */
   bounds: Readonly<Record<string, bigint>>;
-  /** Codes that a refusal may have, and those of them that may come only once nothing that is held would be enough. */
+  /** The possible codes of a refusal, and those that may come only when all holds together would not suffice. */
   codes: readonly string[];
   finalCodes: readonly string[];
-  /** The kind that was wanted until it was refused at the end; `null` where none was. */
+  /** The kind that was requested until it was refused at the end; `null` if there was none. */
   wantedLast: string | null;
 }
 
@@ -90,7 +90,7 @@ export const HELD = 'BALANCE_HELD';
 export const SPENT = 'CREDIT_REQUIRED';
 /** The failure of a vendor that was never asked. */
 const UNREACHABLE = 'VENDOR_UNREACHABLE';
-/** What a customer is told who was denied too often within a minute, which says not to come back either. */
+/** The code for a customer who was denied too often within a minute; its answer also tells clients not to retry. */
 export const TOO_OFTEN = 'RATE_LIMITED';
 
 export interface Figures {
@@ -106,16 +106,19 @@ export interface Figures {
   granted: bigint;
   spent: bigint;
   billed: bigint;
-  /** What vendors billed and no customer paid: the tenant pays it. */
+  /** The amount that vendors billed and no customer paid: the organization pays it. */
   billedToNobody: bigint;
-  /** What customers paid and no vendor billed, because it was guessed. */
+  /** The amount that customers paid and no vendor billed, because it was estimated. */
   guessedTooMuch: bigint;
-  /** What vendors billed beyond the bounds that they were sent. */
+  /** The amount that vendors billed beyond the bounds that they got. */
   billedBeyondBound: bigint;
   unused: bigint;
-  /** Calls whose usage is a count of the service. */
+  /** Calls whose usage is the service's own count. */
   provisional: bigint;
-  /** Spent beyond the budgets, less what vendors billed beyond their bounds, and what the last increment may overdraw. */
+  /**
+   * The amount spent beyond the budgets, less the vendors' bills beyond their bounds, and the possible overdraft of the
+   * last increment.
+   */
   spentBeyond: bigint;
   /** Left of budgets that had a bound free although a request was refused last. */
   unusedBeyondBound: bigint;
@@ -142,13 +145,13 @@ export const GOALS = [
 
 export interface Verdict {
   figures: Figures;
-  /** Sentences; there are some exactly where a goal is missed. */
+  /** Sentences; there are some exactly if a goal is missed. */
   wrong: string[];
 }
 
 /**
- * A call of which the caller had no answer may hold something for so long after the time that its record says. The clock
- * is that of the callers.
+ * A call whose caller had no answer may have a hold for this long after the time in its record. The clock is the
+ * callers'.
  */
 const SETTLED_MS = 2_000;
 
@@ -160,7 +163,7 @@ interface Accounts {
   recorded: ReadonlyMap<string, Recorded>;
 }
 
-/** A figure that has to be zero, and what it counts. */
+/** A figure that has to be zero, and its meaning. */
 interface Count {
   figure: (typeof GOALS)[number];
   amount: bigint;
@@ -277,8 +280,8 @@ function wrongRefusals({ budget, attempts, recorded }: Accounts): Count[] {
 }
 
 /**
- * Streams that were ended for want of balance, although prompt and another step were free. The prompt counts, because a
- * stream holds the bound of it to the end, which is above what it is charged.
+ * Streams that were ended for lack of balance, although the prompt and another step were free. The prompt counts,
+ * because a stream holds its bound to the end, which is above its charge.
  */
 function streamsEndedEarly({ budget, attempts, recorded }: Accounts): Count[] {
   const bound = budget.bounds.stream;
@@ -295,10 +298,10 @@ function streamsEndedEarly({ budget, attempts, recorded }: Accounts): Count[] {
   });
 }
 
-/** How long a call certainly or possibly held something, and what it took. */
+/** How long a call certainly or possibly had a hold, and the amount that it took. */
 interface Use {
   fromMs: number;
-  /** When it took what it took. */
+  /** The time at which it took the amount. */
   tookAtMs: number;
   took: bigint;
   /** From when it certainly holds nothing any more. */
@@ -310,12 +313,12 @@ function useOf(attempt: Attempt, record: Recorded | undefined): Use | null {
   if (attempt.outcome === 'refused') return null;
   const never = Number.POSITIVE_INFINITY;
   const tookAtMs = record?.endedAtMs ?? never;
-  // Whoever has the whole answer finds the call recorded.
+  // A caller with the whole answer finds the call recorded.
   const freeFromMs = attempt.answeredAtMs ?? tookAtMs + SETTLED_MS;
   return { fromMs: attempt.sentAtMs, tookAtMs, took: record?.took ?? 0n, freeFromMs: Math.max(freeFromMs, tookAtMs) };
 }
 
-/** What was free while the refusal came about; `null` where a call may have been open, so that it cannot be told. */
+/** The free amount while the refusal was made; `null` if a call may have been open, so that it cannot be known. */
 function freeAt({ granted }: Budget, { sentAtMs, answeredAtMs }: Attempt, uses: readonly Use[]): bigint | null {
   const untilMs = answeredAtMs ?? Number.POSITIVE_INFINITY;
   const before = uses.filter(({ fromMs }) => fromMs <= untilMs);
@@ -323,7 +326,7 @@ function freeAt({ granted }: Budget, { sentAtMs, answeredAtMs }: Attempt, uses: 
   return granted - sum(before, ({ took }) => took);
 }
 
-/** What would have been free at the refusal's end if all open calls had given back what they held. */
+/** The amount that would have been free at the refusal's end if all open calls had released their holds. */
 function unspentAt({ granted }: Budget, { answeredAtMs }: Attempt, uses: readonly Use[]): bigint {
   const untilMs = answeredAtMs ?? Number.POSITIVE_INFINITY;
   return granted - sum(uses, ({ took, tookAtMs }) => (tookAtMs <= untilMs ? took : 0n));
@@ -349,7 +352,7 @@ function wrongCharges({ attempts, billed, recorded }: Accounts): Count[] {
   });
 }
 
-/** What the call must have taken; `null` where a guess may stand for it, or where nothing else is known. */
+/** The amount that the call must have taken; `null` if an estimate may stand for it, or if nothing else is known. */
 function chargeFor(attempt: Attempt, bill: Billed | undefined, record: Recorded | undefined): bigint | null {
   if (attempt.outcome === 'refused') return 0n;
   // A vendor that could not be reached is owed nothing. Any other one may have been asked without knowing of it.

@@ -1,6 +1,6 @@
 /**
- * What a run of the cap suite stands on: a server that can be killed, a vendor that keeps accounts, an organization with
- * a price of its own, and customers with a budget.
+ * The setup of a run of the cap suite: a server that can be killed, a vendor that keeps accounts, an organization with
+ * its own price, and customers with a budget.
  */
 import { freePort } from '../../src/cli/server.ts';
 import { type KillableServer, startKillableServer } from '../crash/killable-server.ts';
@@ -8,16 +8,16 @@ import { Api, OPERATOR_TOKEN } from '../support/api.ts';
 import { INCREMENT_NANO_USD, MODEL, PRICE, PROVIDER } from './price.ts';
 import { type CapVendor, startCapVendor } from './vendor.ts';
 
-/** A vendor whose address nobody listens at. */
+/** A vendor at an address without a listener. */
 export const UNREACHABLE_PROVIDER = 'down';
-/** Of the plan `hard`. */
+/** The limit of the plan `hard`. */
 export const HARD_TOKENS = 20_000;
 export const HARD_RESERVED_TOKENS = 1_000;
 
 /** Vendors may take so long that a slow machine does not make them fail. */
 const PATIENT = { GATEWAY_TIMEOUT_MS: 20_000, GATEWAY_IDLE_TIMEOUT_MS: 10_000 };
 
-/** Of every vendor. */
+/** The key of every vendor. */
 export const VENDOR_KEY = `sk-${'k'.repeat(24)}`;
 
 const NO_ALLOWANCE = { standardCalls: 0, premiumCalls: 0 };

@@ -15,16 +15,16 @@ import { worstUsages } from '../support/worst-vendor.ts';
 import { serveOnLoopback } from '../vendors/loopback.ts';
 
 export interface WorstBill {
-  /** Of the header with which clients name their requests. */
+  /** The header with which clients name their requests. */
   marker: string;
   form: RequestForm;
-  /** What the dearest usage comes to, in nano-USD; `null` if the price has no rate for it. */
+  /** The amount of the most expensive usage, in nano-USD; `null` if the price has no rate for it. */
   owed: bigint | null;
   usage: Usage;
 }
 
 export interface WorstServer {
-  /** Of a vendor, with its version. */
+  /** The base address of a vendor, with its version. */
   baseUrl(provider: GeneratedVendor): string;
   log: readonly WorstBill[];
   close(): Promise<void>;
@@ -46,7 +46,7 @@ const PATHS: readonly (readonly [RegExp, RequestForm])[] = [
   [/\/audio\/translations$/, 'translations'],
   [/\/moderations$/, 'moderations'],
 ];
-/** Counters of prompts. It has none, so that each request is bounded by its bytes. */
+/** Matches counters of prompts. It has none, so each request is bounded by its bytes. */
 const COUNTER = /(?:\/count_tokens|:countTokens|\/input_tokens)$/;
 /** Each is an item of the answer; a request that allows more is refused. */
 const FILE_SEARCHES_MAX = 5_000;
@@ -91,8 +91,8 @@ async function answer(log: WorstBill[], request: IncomingMessage, response: Serv
 }
 
 /**
- * A stream bills what it shows, and shows no more than the first step that may be held of one. How the balance ends longer
- * ones is the scenario `streams`.
+ * A stream bills its shown output, and shows no more than the first step that may be held. The scenario `streams` tests
+ * longer ones.
  */
 function asShown(usage: Usage): Usage {
   const atMost = (tokens = 0) => Math.min(tokens, LAST_STEP_TOKENS);
@@ -111,7 +111,7 @@ async function dearest(
   usages: readonly Usage[],
 ): Promise<Pick<WorstBill, 'owed' | 'usage'> | null> {
   const price = await priceOf(provider, model);
-  // OpenAI's forms have no writes for an hour, and none of speech has a cache.
+  // OpenAI's forms have no cache writes for an hour, and speech has no cache.
   const sayable = usages.filter(
     (usage) =>
       (form === 'messages' || usage.cacheWrite1hInputTokens === undefined) &&
@@ -154,7 +154,7 @@ async function fileOf(file: File): Promise<Json> {
   return { fileName: file.name, contentType: file.type, bytes: file.size, head };
 }
 
-/** What is answered, and how. */
+/** The answer, and its form. */
 interface Written {
   form: RequestForm;
   model: string;
@@ -295,7 +295,7 @@ function responseUsage(usage: Usage): Json {
   };
 }
 
-/** Anthropic counts what comes from the cache and goes to it beside its input. */
+/** Anthropic counts cached tokens and cache writes besides its input. */
 function messageUsage(usage: Usage): { usage: Json } {
   const oneHour = usage.cacheWrite1hInputTokens ?? 0;
   return {

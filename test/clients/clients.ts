@@ -1,5 +1,5 @@
 /**
- * `npm run test:clients`: runs clients that people use at the gateway, and prints what each did.
+ * `npm run test:clients`: runs popular clients at the gateway, and prints the result of each.
  */
 import { parseArgs } from 'node:util';
 import { parsedOrExit } from '../support/command-line.ts';
@@ -21,7 +21,7 @@ ${CLIENTS.map(({ id, version }) => `  ${`--${id}-version V`.padEnd(20)} another 
   --json               the report as JSON on standard output
   --help               this text`;
 
-/** Of what a client said; --json has all of it. */
+/** The printed length of a client's output; --json has all of it. */
 const PRINTED_LENGTH = 300;
 
 interface Command {

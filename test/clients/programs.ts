@@ -1,9 +1,9 @@
 /**
- * The clients of `npm run test:clients`, as their users set them up: with base URL and key alone. A turn is one run of
- * the program, and says what it must come to.
+ * The clients of `npm run test:clients`, set up like their users do: only with base URL and key. A turn is one run of
+ * the program, and states its expected result.
  *
- * Prompts ask the vendor for trying out (`npm run vendor -- --help`) for an answer in words, or for a call of a tool
- * whose name they have a word of.
+ * Prompts ask the vendor for trying out (`npm run vendor -- --help`) for a text answer, or for a call of a tool whose
+ * name contains one of their words.
  */
 import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export interface Turn {
   command: string;
   args: readonly string[];
   env?: Record<string, string>;
-  /** What it prints contains all of these. */
+  /** Its output contains all of these. */
   prints: readonly string[];
   /** Calls that are metered. */
   calls: number;
@@ -21,7 +21,7 @@ export interface Turn {
   routes?: readonly string[];
 }
 
-/** Where a client finds the gateway. */
+/** The address of the gateway for a client. */
 interface Access {
   url: string;
   key: string;
@@ -29,10 +29,10 @@ interface Access {
 
 /** Folders that are the client's own. */
 export interface Place {
-  /** Where it was installed. */
+  /** The folder of its installation. */
   installed: string;
   home: string;
-  /** Where it works. */
+  /** The folder in which it works. */
   work: string;
 }
 
@@ -40,7 +40,7 @@ export interface Program {
   id: string;
   title: string;
   packageName: string;
-  /** The version that is run where nobody names another. */
+  /** The version that runs by default. */
   version: string;
   /** The package is complete only after its own script. */
   hasScript: boolean;
@@ -131,7 +131,7 @@ const mastra: Program = {
   version: '1.71.0',
   hasScript: false,
   env: ({ url, key }) => ({ CALLMETER_URL: url, CALLMETER_KEY: key }),
-  // Beside its packages, where it finds them.
+  // Placed beside its packages, so that it finds them.
   prepare: ({ installed }) => copyFile(join(import.meta.dirname, MASTRA_SCRIPT), join(installed, MASTRA_SCRIPT)),
   turns: ({ installed }) => [
     {

@@ -12,7 +12,7 @@ export interface Asked {
   /** With the query. */
   path: string;
   status: number;
-  /** `null` where the answer names no call. */
+  /** `null` if the answer names no call. */
   callId: string | null;
 }
 

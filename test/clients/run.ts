@@ -1,6 +1,6 @@
 /**
- * Runs one client: installs it, gives it a home of its own, lets it take its turns, and compares each with what the
- * gateway answered and metered.
+ * Runs one client: installs it, gives it a home of its own, lets it take its turns, and compares each with the
+ * gateway's answers and records.
  */
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -23,15 +23,15 @@ interface Call {
 
 export interface TurnReport {
   does: string;
-  /** `null` where it was ended by a signal. */
+  /** `null` if a signal ended it. */
   exitCode: number | null;
   seconds: number;
   printed: string;
-  /** What it says on standard error. */
+  /** Its output on standard error. */
   complained: string;
   asked: Asked[];
   calls: Call[];
-  /** What is not as it must be. */
+  /** The differences from the expected result. */
   wrong: string[];
 }
 
@@ -53,7 +53,7 @@ const TURN_MS_MAX = 120_000;
 /** How long a call may take to be recorded after its client has ended. */
 const RECORDED_MS_MAX = 30_000;
 const RECORDED_POLL_MS = 50;
-/** Of each stream; what comes after is dropped. */
+/** The most output of each stream that is kept; the rest is dropped. */
 const PRINTED_LENGTH_MAX = 1_000_000;
 
 export async function runProgram(
@@ -155,7 +155,7 @@ function isRefused({ method, status }: Asked): boolean {
   return status >= 400 && method !== 'HEAD';
 }
 
-/** What the vendor answered and what was metered are the same usage. */
+/** Compares the vendor's answers with the metered usage. */
 function differences(answered: readonly Entry[], calls: readonly Call[]): string[] {
   const usage = (inputTokens = 0, outputTokens = 0) => `${inputTokens} tokens in, ${outputTokens} out`;
   const billed = answered.map(({ inputTokens, outputTokens }) => usage(inputTokens, outputTokens)).sort();
@@ -165,7 +165,7 @@ function differences(answered: readonly Entry[], calls: readonly Call[]): string
     : [`the vendor answered ${billed.join('; ')}, and metered is ${metered.join('; ')}`];
 }
 
-/** The call once it is over. Throws where it is not after half a minute. */
+/** The call after it is over. Throws if it is not over after half a minute. */
 async function recorded({ api }: World, callId: string): Promise<Call> {
   for (const giveUpAtMs = Date.now() + RECORDED_MS_MAX; ; await sleep(RECORDED_POLL_MS)) {
     const { status, modelUsed, providerUsed, costUSD, costBreakdown } = (

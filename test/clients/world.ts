@@ -1,6 +1,6 @@
 /**
- * What clients run against: a server, the vendor for trying out in place of OpenAI and Anthropic, an organization
- * without limits, and a relay that notes what is asked. All of it is on loopback, and ends with the scope.
+ * The setup for clients: a server, the vendor for trying out in place of OpenAI and Anthropic, an organization without
+ * limits, and a relay that notes the requests. All of it is on loopback, and ends with the scope.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export interface World {
   key: string;
   /** With that key. */
   api: Api;
-  /** What the vendor was asked, and answered. */
+  /** The vendor's requests and answers. */
   answered: Entry[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Prompts that are made to change their sense when they are shortened. Deterministic: the parts below, and combinations of
- * a request with what it is about.
+ * Prompts that are made to change their sense when they are shortened. Deterministic: the parts below, and combinations
+ * of a request with its subject.
  */
 import { AMBIGUOUS, INSTRUCTIONS } from './ambiguous.ts';
 import { PAYLOADS } from './payloads.ts';

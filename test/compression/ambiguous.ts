@@ -1,5 +1,5 @@
 /**
- * Instructions whose phrases look needless and are not: each stays as it is, to the byte.
+ * Instructions whose phrases only look needless: each stays unchanged, to the byte.
  */
 export const AMBIGUOUS: readonly string[] = [
   // whether or not: also where it is not so

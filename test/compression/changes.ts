@@ -14,7 +14,7 @@ export interface PublishedRewrite {
 }
 
 const GUIDE = join(import.meta.dirname, '..', '..', 'docs', 'client.md');
-/** `| In order to | To | where |`, each phrase in backticks. */
+/** `| In order to | To | where |`, with each phrase in backticks. */
 const ROW = /^\| `([^`]+)` \| `([^`]+)` \| [^|]+ \|$/gm;
 
 export function publishedRewrites(): PublishedRewrite[] {
@@ -24,7 +24,7 @@ export function publishedRewrites(): PublishedRewrite[] {
   return Array.from(table.matchAll(ROW), ([, phrase = '', replacement = '']) => ({ phrase, replacement }));
 }
 
-/** What is wrong with a compressed text; `null` where it has the sense of the original. */
+/** The fault of a compressed text; `null` if it has the sense of the original. */
 export function senseChange(
   parts: readonly Part[],
   compressed: string,
@@ -47,7 +47,7 @@ export function senseChange(
   return unexplained(said, rest, rewrites);
 }
 
-/** Where a payload stands in a text. */
+/** The position of a payload in a text. */
 function find(part: Exclude<Part, { say: string }>, text: string): { at: number; length: number } | null {
   const spellings = 'keep' in part ? [part.keep] : [part.json, withoutBlanks(part.json)];
   for (const spelling of spellings) {

@@ -1,5 +1,5 @@
 /**
- * The figures of compression: how often the sense changes, how far the estimate of tokens is off, what is saved.
+ * The figures of compression: the number of changed senses, the error of the token estimate, and the savings.
  */
 import { get_encoding } from 'tiktoken';
 import { compressText } from '../../src/compression/compress.ts';
@@ -27,7 +27,7 @@ function compressed({ of }: Prompt, profile: CompressionProfile): string[] {
   return compressMessages(messagesOf(of), profile).messages.map(({ content }) => content);
 }
 
-/** What is wrong with a compressed prompt; `null` where its sense is the same. */
+/** The fault of a compressed prompt; `null` if its sense is the same. */
 export function changeOf(
   prompt: Prompt,
   profile: CompressionProfile,
@@ -54,7 +54,7 @@ export interface Estimate {
   name: string;
   tokens: number;
   estimated: number;
-  /** Of the estimate, as a share of the tokens: -0.05 is 5 % too few. */
+  /** The error of the estimate, as a share of the tokens: -0.05 is 5 % too few. */
   error: number;
 }
 

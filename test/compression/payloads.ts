@@ -1,5 +1,5 @@
 /**
- * What prompts are about, in all its looks. Every one has something that a careless shortener would take out.
+ * The subjects of prompts, in all forms. Each has something that a careless shortener would remove.
  */
 const text = (name: string, ...lines: string[]) => ({ name, text: lines.join('\n') });
 

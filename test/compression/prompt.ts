@@ -1,5 +1,5 @@
 /**
- * A prompt whose parts say what may become of them. Joined, the parts are the text of a message.
+ * A prompt whose parts state their permitted changes. Joined, the parts are the text of a message.
  */
 export type Part =
   /** An instruction: its wording may change as the published list says, and its white space. */
@@ -15,7 +15,7 @@ export interface Message {
 }
 
 export interface Prompt {
-  /** What it tries to break. */
+  /** The technique's weakness that it targets. */
   kind: string;
   /** A text, or a conversation. */
   of: Part[] | Message[];

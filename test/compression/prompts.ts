@@ -1,5 +1,5 @@
 /**
- * Prompts as applications send them, for what compression saves. None is written for a technique.
+ * Prompts in the form of real applications, to measure savings. None is written for a technique.
  */
 const ORDERS = Array.from({ length: 20 }, (_, index) => ({
   orderId: 48_200 + index,

@@ -1,5 +1,5 @@
 /**
- * Texts that decide how good the estimate of tokens is. None was used to fit it.
+ * Texts that measure the estimate of tokens. None was used to fit it.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

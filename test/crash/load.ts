@@ -19,9 +19,9 @@ interface SentCall {
   inputTokens: number;
   responseTokens: number;
   failed: boolean;
-  /** Never ended: it holds what it reserved. */
+  /** Never ended: its reservation stays. */
   leftOpen: boolean;
-  /** What the acknowledged end said; `null` where there was none. */
+  /** The cost in the acknowledged end; `null` if there was none. */
   costUsdNano: string | null;
 }
 
@@ -29,7 +29,7 @@ interface SentIncrement {
   id: string;
   customerId: string;
   amount: number;
-  /** Of the acknowledged increment. */
+  /** The id of the acknowledged increment. */
   eventId: string | null;
 }
 
@@ -53,9 +53,9 @@ export interface Sent {
   increments: Map<string, SentIncrement>;
   grants: Map<string, SentGrant>;
   subscriptions: Map<string, SentSubscription>;
-  /** Keys of provisionings, and whose they are. */
+  /** Keys of provisionings, and their customers. */
   provisionings: Map<string, string>;
-  /** Answers that must never come: each is a loss, or a contradiction to what was answered before. */
+  /** Answers that must never come: each is a loss, or contradicts an earlier answer. */
   violations: string[];
   counts: { requests: number; unanswered: number; replays: number };
 }
@@ -118,7 +118,7 @@ export class Load {
     const work = async (step: () => Promise<void>) => {
       while (!this.#stopping) await step();
     };
-    // One worker alone changes subscriptions, so that what must come of the changes is known.
+    // Only one worker changes subscriptions, so that the expected result is known.
     const all = [
       work(() => this.#changeSubscription()),
       ...Array.from({ length: workers }, () => work(() => this.#step())),
@@ -187,7 +187,7 @@ export class Load {
     };
     this.sent.increments.set(increment.id, increment);
     const { id, customerId, amount } = increment;
-    // The feature carries the id to where it can be compared.
+    // The feature carries the id to the place of the comparison.
     const data = await this.#deliver('POST', '/custom_meter', id, {
       customerId,
       meterSlot: 'CUSTOM1',

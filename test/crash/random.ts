@@ -27,7 +27,7 @@ export function randomFrom(seed: number): Random {
   };
 }
 
-/** A seed for a run that was given none. */
+/** A seed for a run without a given one. */
 export function freshSeed(): number {
   return Math.floor(Math.random() * 2 ** 31);
 }

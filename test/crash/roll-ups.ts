@@ -7,7 +7,7 @@ import type { Row } from './state.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const WEEK_MS = 7 * DAY_MS;
-/** Of each unit. */
+/** The length of each unit. */
 const LENGTHS = { hour: HOUR_MS, day: DAY_MS, week: WEEK_MS, 'until hour': HOUR_MS };
 const DIMENSION_KEYS = ['feature', 'provider', 'model', 'outcome'] as const;
 
@@ -63,7 +63,7 @@ export function wrongRollUps(
   });
 }
 
-/** The figures as text, the cost as one number; a row of zeros is none. */
+/** The figures as text, the cost as one number; a row of zeros counts as absent. */
 function normal(names: readonly string[], sums: readonly bigint[] | undefined): string {
   const figures = Object.fromEntries(names.map((name, index) => [name, sums?.[index] ?? 0n]));
   const { cost_usd = 0n, cost_rest_nano_usd = 0n, ...others } = figures;

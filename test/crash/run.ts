@@ -12,13 +12,13 @@ import { judge, usedDatabases } from './verdict.ts';
 export interface CrashOptions {
   kills: number;
   seed: number;
-  /** Of all organizations. */
+  /** The customers of all organizations. */
   customers: number;
   workers: number;
   organizations: number;
   databases: number;
   onProgress?: (line: string) => void;
-  /** Ends the kills early; what was sent is judged all the same. */
+  /** Ends the kills early; the sent requests are judged all the same. */
   signal?: AbortSignal;
 }
 
@@ -37,9 +37,9 @@ export interface CrashReport {
   unanswered: number;
   replays: number;
   interrupted: boolean;
-  /** Sentences about what was lost, doubled or contradicted; none where the promise held. */
+  /** Sentences about losses, duplicates or contradictions; empty if the promise held. */
   wrong: string[];
-  /** What never happened, so that the run says nothing about it. */
+  /** Expected events that never happened, so that the run proves nothing about them. */
   unproven: string[];
 }
 
@@ -157,7 +157,7 @@ async function drained(operator: Api, organizationId: string, customers: readonl
       const { outbox, wallet } = (await operator.send('readCustomer', { params: { org: organizationId, customerId } }))
         .data;
       if (outbox.pending === 0 && wallet.openCharges === 0) break;
-      if (Date.now() > giveUpAtMs) return; // the verdict says what still waits
+      if (Date.now() > giveUpAtMs) return; // The verdict names the changes that still wait.
       await sleep(100);
     }
   }

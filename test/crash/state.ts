@@ -68,7 +68,7 @@ function readTables(path: string): Map<string, Row[]> {
   }
 }
 
-/** Tables of SQLite and of workerd itself. What objects keep by key and value is their own. */
+/** Tables of SQLite and of workerd itself. Objects' key-value data is their own. */
 function isRuntimeTable(name: string): boolean {
   return name.startsWith('sqlite_') || (name.startsWith('_cf_') && name !== '_cf_KV');
 }

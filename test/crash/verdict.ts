@@ -1,5 +1,5 @@
 /**
- * What must hold after the last retry is acknowledged and D1 has everything: nothing is lost or duplicated, by id.
+ * The conditions after the last retry is acknowledged and D1 has everything: nothing is lost or duplicated, by id.
  *
  * Sent and acknowledged requests, the objects' rows and D1 are compared with each other, and every sum is recomputed
  * from single rows. Each line of the verdict is a sentence about an id.
@@ -29,7 +29,7 @@ interface CustomerFacts {
   waiting: { outbox: number; charges: number };
 }
 
-/** Everything that is wrong, as sentences; none where the promise held. */
+/** All faults, as sentences; empty if the promise held. */
 export function judge({ organizations, databases, customers, directories }: Facts): string[] {
   const wrong: string[] = [];
   const all = customers.map((object) => parseCustomer(object));
@@ -191,7 +191,9 @@ function judgeIncrements(sent: Sent, rows: Row[], objects: Map<string, CustomerF
   }
 }
 
-/** What a charge took of the balance stands with the usage that made it, and every other entry is a grant. */
+/**
+ * An amount that a charge took of the balance stands with the usage that caused it, and every other entry is a grant.
+ */
 function judgeLedger(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts>, say: Say): void {
   const grants = rows.filter(({ cause }) => cause === 'GRANT');
   sameIds(
@@ -270,7 +272,7 @@ function judgeDirectory(sent: readonly Sent[], directories: ObjectState[], say: 
     equal(`owner of ${call_id}`, owners.get(String(call_id)), customer_id, say);
 }
 
-/** Hourly sums are what the calls of the hour sum to, in D1 and in each object. */
+/** Hourly sums equal the sums of the hour's calls, in D1 and in each object. */
 function judgeUsageHours(calls: Row[], hours: Row[], objects: Map<string, CustomerFacts>, say: Say): void {
   const finished = calls.filter(({ status }) => status === 'COMPLETED' || status === 'FAILED');
   const total = (of: Row[], column: string) => of.reduce((sum, row) => sum + BigInt(String(row[column] ?? 0)), 0n);
@@ -339,7 +341,7 @@ function judgeSubscription(
   );
 }
 
-/** What the meters say was consumed and is held is what the calls and increments of the period come to. */
+/** The consumed and held amounts of the meters equal the sums of the period's calls and increments. */
 function judgeMeters(customerId: string, { account, calls, events }: CustomerFacts, say: Say): void {
   const sinceMs: number = account.subscription.lastReplenishedAtMs;
   const ended = [...calls.values()].filter(({ outcome }) => outcome && outcome.charge === null);

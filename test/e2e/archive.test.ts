@@ -1,6 +1,6 @@
 /**
  * Promise: the archive survives a restart of the server; its commands list it, verify it and export it, and exit with 1
- * where an object is not as it was written.
+ * if an object has changed since it was written.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

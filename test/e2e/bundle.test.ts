@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundle } from '../../src/cli/bundle.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 
-/** What is made and not kept; wrangler finds its configuration from here. */
+/** The folder of made files that git ignores; wrangler finds its configuration from here. */
 const MADE = join(PROJECT_DIR, 'dist');
 
 let folder: string;

@@ -14,7 +14,7 @@ import { type LocalServer, preparedState, startPrepared, until } from './local-s
 import { operatorCli, type Run } from './operator-cli.ts';
 
 let server: LocalServer;
-/** What the commands find as they would find the secrets of `npm start`. */
+/** The environment of the commands, with the secrets of `npm start`. */
 let environment: Record<string, string>;
 beforeAll(async () => {
   const state = await preparedState();
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A command in a process of its own. */
+/** Runs a command in a process of its own. */
 function run(script: string, args: string[]): Promise<Run> {
   return new Promise((resolve) => {
     const options = { cwd: PROJECT_DIR, env: { ...process.env, ...environment } };
@@ -37,7 +37,7 @@ const operatorWith = (args: string[], input: string, env: Record<string, string>
   operatorCli(args, { env: { ...process.env, ...environment, ...env }, input });
 const operator = (...args: string[]) => operatorWith(args, '');
 
-/** Of a command that succeeds: its table, and its JSON. */
+/** The table and the JSON of a successful command. */
 async function both(...args: string[]) {
   const [text, json] = await Promise.all([operator(...args), operator(...args, '--json')]);
   expect([text.err, text.code, json.code]).toEqual(['', 0, 0]);
@@ -50,7 +50,7 @@ async function changed(...args: string[]) {
   return JSON.parse(out);
 }
 
-// No command looks at what another one changes.
+// No command reads data that another one changes.
 describe.concurrent('npm run operator', () => {
   let org: string;
   beforeAll(async () => {
@@ -383,7 +383,7 @@ describe.concurrent('npm run operator', () => {
     expect(text).toMatch(/^Sample id +Received at/);
     expect(json.items).toHaveLength(3);
     expect((await both('samples', 'show', DEMO, 'cli-1')).json).toMatchObject({ sampleId: 'cli-1', input: 'prompt 1' });
-    // What streams meets a real standard output.
+    // A streaming command needs a real standard output.
     const { out, code } = await run('operator', ['samples', 'export', DEMO, '--feature', 'f2']);
     expect([
       code,

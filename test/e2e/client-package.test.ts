@@ -40,7 +40,7 @@ const BIN = join(PROJECT_DIR, 'node_modules');
 const OFFLINE = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' };
 
 let folder: string;
-/** The lines that the build printed to install what it built: of the archive, and of the folder. */
+/** The build's printed lines to install its result: the archive, and the folder. */
 let lines: string[];
 let tarball: string;
 /** A project that has the package installed, and nothing else. */
@@ -71,12 +71,12 @@ async function emptyProject(name: string): Promise<string> {
   return path;
 }
 
-/** Resolves with what they print. They run as pasted into a shell, with an npm that has no network. */
+/** Resolves with their output. They run like lines pasted into a shell, with an npm that has no network. */
 async function runLines(text: string, cwd: string): Promise<string> {
   return (await run('sh', ['-eu', '-c', text], { cwd, env: { ...process.env, ...OFFLINE } })).stdout;
 }
 
-/** What a command says when it fails; empty where it does not. */
+/** The message of a failing command; empty if it does not fail. */
 async function complaint(args: string[], cwd: string): Promise<string> {
   return run(process.execPath, args, { cwd }).then(
     () => '',
@@ -209,7 +209,8 @@ describe('what is shown of it', () => {
   });
 
   test('each ts block of a document or comment compiles with the setup of its page, the types of the package and of the SDKs', async () => {
-    // In the repository, so that packages are found; in a folder that git ignores. Lines are those of the document.
+    // In the repository, so that packages are found; in a folder that git ignores. Lines are numbered as in the
+    // document.
     await mkdir(join(PROJECT_DIR, '.state'), { recursive: true });
     const work = await mkdtemp(join(PROJECT_DIR, '.state/documents-'));
     try {

@@ -1,6 +1,6 @@
 /**
- * Promise: `callmeter/client/testing` gives the tests of an application a real server with the demo organization, each with
- * ports, a state and secrets of its own, and leaves nothing behind, however its process ends.
+ * Promise: `callmeter/client/testing` gives the tests of an application a real server with the demo organization, each
+ * with ports, a state and secrets of its own, and leaves nothing behind, in whatever way its process ends.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ import { Api } from '../support/api.ts';
 import { until } from './local-server.ts';
 
 let folder: string;
-/** Where servers keep their states, and nothing else is. */
+/** A folder that contains only the servers' states. */
 let temporary: string;
 let first: CallmeterServer;
 let second: CallmeterServer;
@@ -103,7 +103,7 @@ test('stop ends it and its vendor and removes its state, also if it is called tw
   expect(await statesThere()).toEqual(before);
 });
 
-/** A process that starts a server, says where it runs, and then does the rest. */
+/** A process that starts a server, prints its addresses, and then runs `rest`. */
 async function program(rest: string): Promise<{ child: ChildProcess; server: CallmeterServer }> {
   const file = join(folder, `program-${rest.length}.mts`);
   const testing = JSON.stringify(join(PROJECT_DIR, 'src/client/testing.ts'));

@@ -1,6 +1,7 @@
 /**
- * The client library with what `npm start` prepares, the demo organization and the vendor for trying out: the examples run,
- * and a broken connection never counts a call twice. Of the files on the shared server, this one has the demo organization.
+ * The client library with the results of `npm start`, the demo organization and the vendor for trying out: the examples
+ * run, and a broken connection never counts a call twice. Among the files on the shared server, this one has the demo
+ * organization.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -36,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([vendor.close(), trial.stop()]));
 
-/** As a newcomer: with nothing but what `npm start` prepared, and without a key of any vendor. */
+/** Like a newcomer: with only the results of `npm start`, and without a vendor key. */
 function example(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(OPENAI|ANTHROPIC|GEMINI|GOOGLE|CALLMETER)_/.test(name),
@@ -234,7 +235,7 @@ describe('sampling and compression', () => {
 
 describe('through a connection that breaks after the service has answered', () => {
   let proxy: Loopback;
-  /** How many of the next answers are lost. */
+  /** The number of the next answers that are lost. */
   let lost = 0;
   beforeAll(async () => {
     proxy = await serveOnLoopback(async (request, response) => {

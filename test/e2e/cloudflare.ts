@@ -1,9 +1,9 @@
 /**
- * What of Cloudflare's API wrangler asks for a deployment, in memory: databases run their SQL on SQLite, namespaces and
- * buckets have unique names, a Worker has its bindings, secrets, object migrations and versions.
+ * The part of Cloudflare's API that wrangler uses for a deployment, in memory: databases run their SQL on SQLite,
+ * namespaces and buckets have unique names, a Worker has its bindings, secrets, object migrations and versions.
  *
- * Whatever it does not know is answered 404 and kept in `unknown`. A failure may be put in at any request: before it is
- * done, or after, when its answer is lost.
+ * An unknown request gets 404 and is kept in `unknown`. A failure may be injected at any request: before it is done, or
+ * after, when its answer is lost.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -23,14 +23,14 @@ interface Binding {
 
 interface Metadata {
   bindings: Binding[];
-  /** The token of a session whose files are all there. */
+  /** The token of a session with all of its files. */
   assets?: { jwt: string };
   keep_bindings?: string[];
   migrations?: { new_tag: string; old_tag?: string; steps: unknown[] };
 }
 
 interface Worker {
-  /** What it is bound to; secrets are apart. */
+  /** Its bindings; secrets are separate. */
   bindings: Binding[];
   secrets: Record<string, string>;
   migrationTag: string | undefined;
@@ -75,7 +75,7 @@ export class Cloudflare {
   readonly unknown: string[] = [];
   /** Whether R2 is enabled in the account. */
   hasR2 = true;
-  /** Called after a request was done; where it returns true, its answer is lost. */
+  /** Called after a request was done; if it returns true, the answer is lost. */
   after: (request: string) => boolean | Promise<boolean> = () => false;
   /** Called after a Worker was deployed, with the secrets that it has now. */
   deployed: (secrets: Record<string, string>) => void | Promise<void> = () => undefined;
@@ -93,7 +93,7 @@ export class Cloudflare {
     return new Cloudflare(server);
   }
 
-  /** What makes wrangler ask it. */
+  /** The environment that makes wrangler use it. */
   get environment(): Record<string, string> {
     const { port } = this.#server.address() as AddressInfo;
     return {
@@ -307,7 +307,10 @@ export class Cloudflare {
     return lacking.size === 0 ? { jwt: upload } : {};
   }
 
-  /** Inherited bindings must be there, ids must be of what exists, and object migrations begin where the last one ended. */
+  /**
+   * Inherited bindings must exist, ids must belong to existing objects, and object migrations begin at the end of the
+   * last one.
+   */
   async #upload(name: string, form: FormData): Promise<unknown> {
     const metadata = JSON.parse(String(form.get('metadata'))) as Metadata;
     const { assets } = metadata;

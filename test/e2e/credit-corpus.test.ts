@@ -1,7 +1,7 @@
 /**
- * Nobody honest is stopped: the requests of the corpus, sent through the gateway by customers on credit at the catalog's
- * prices, reach their vendors, but for those that are listed with what has no rate or no bound. What was charged is never
- * above what was held.
+ * No honest customer is stopped: the requests of the corpus, sent through the gateway by customers on credit at the
+ * catalog's prices, reach their vendors, except those listed with a use that has no rate or no bound. No charge is
+ * above its hold.
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -75,7 +75,7 @@ async function refusalOf(dialect: CorpusDialect, request: CorpusRequest): Promis
       })
     : await tenant.send(path, { body: fields, headers });
   const text = await response.text();
-  // What the vendor or the schema says of a request is not about credit.
+  // The other statuses of the vendor or the schema do not concern credit.
   if (response.status !== 402 && response.status !== 403) return null;
   const { error } = JSON.parse(text) as { error: Record<string, string> & { details?: Record<string, unknown>[] } };
   const { reason, metadata = {} } = (error.details?.[0] ?? {}) as {
@@ -102,7 +102,7 @@ test('requests as they are really sent reach their vendors, and are charged no m
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, send));
-  // Of a form's file only its bytes tell that nothing bounds its length.
+  // Only the bytes of a form's file show that nothing bounds its length.
   expect(refused).toEqual({ ...REFUSED_OF_CORPUS, 'transcriptions: BOUND_UNKNOWN audioSeconds': 1 });
   for (const [kind, held] of Object.entries(heldNanoUsd)) {
     const { wallet } = await tenant.settled(customerOf(kind));

@@ -1,6 +1,6 @@
 /**
- * `npm run deploy`, run as a user runs it: wrangler itself, against Cloudflare's API in memory (cloudflare.ts). What is
- * deployed there is served by a server on this machine, with the secrets that were uploaded.
+ * `npm run deploy`, run as a user runs it: wrangler itself, against Cloudflare's API in memory (cloudflare.ts). A
+ * server on this machine serves the deployed Worker, with the uploaded secrets.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, cp, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
@@ -25,13 +25,13 @@ interface World {
   cloudflare: Cloudflare;
   /** Another configuration than the project's: a Worker that is quickly bundled, with two databases. */
   config: string;
-  /** Where the deployed Worker is served. */
+  /** The address of the deployed Worker. */
   url: string;
   secretsFile: string;
   /** Ends the command that runs, and wrangler, when this request has been done and before it is answered. */
   killAt: RegExp | null;
   interrupt(): void;
-  /** What the command that runs has said so far. */
+  /** The output so far of the running command. */
   progress(): string;
   deploy(args?: string[], env?: Record<string, string>): Promise<Run>;
   secrets(): Promise<Record<string, string | undefined>>;
@@ -132,7 +132,7 @@ async function startFront(origin: () => string | undefined, kill: (request: stri
   return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
 }
 
-/** What a deployment has made. */
+/** The results of a deployment. */
 async function madeIn({ cloudflare, operator }: World) {
   const api = await operator();
   const organizations = (await api.send('listOrganizations', {})).data.items;

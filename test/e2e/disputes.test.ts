@@ -1,6 +1,7 @@
 /**
- * A dispute from the command line: the ledger leads to the call, the call's lines sum to its charge, and what follows is
- * goodwill (a credit, once; the cost stays) or a reversal (the cost goes). A terminal is asked which; a script reverses.
+ * A dispute from the command line: the ledger leads to the call, the call's lines sum to its charge, and then follows
+ * goodwill (a credit, once; the cost stays) or a reversal (the cost goes). On a terminal, the command asks; in a
+ * script, it reverses.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LocalServer, preparedState, startPrepared, until } from './local-server.ts';

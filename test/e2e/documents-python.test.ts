@@ -1,6 +1,6 @@
 /**
- * Runs the `py` blocks of the documents on a server as `npm start` has it, each after the setup of its page. Those with
- * OpenAI's SDK run if a Python here has it; else their syntax is checked.
+ * Runs the `py` blocks of the documents on a server like that of `npm start`, each after the setup of its page. Blocks
+ * with OpenAI's SDK run if a Python here has it; otherwise their syntax is checked.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ import { type Block, blocksOf, placeOf } from '../support/documents.ts';
 import { serveOnLoopback } from '../vendors/loopback.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
-/** The one of the user first, then the one of the system, whose packages apt installs. */
+/** The user's own first, then the system's, whose packages apt installs. */
 const PYTHONS = ['python3', '/usr/bin/python3'];
 const RUN_MS_MAX = 60_000;
 

@@ -1,10 +1,10 @@
 /**
- * Pastes every `sh` block of the README and docs into the shells of their readers, each on a server as `npm start` starts
- * it: all of a page in order, and each alone. Runs every `ts` block. For commands that cannot run here, it checks that every
- * flag exists.
+ * Pastes every `sh` block of the README and docs into the shells of their readers, each on a server like that of `npm
+ * start`: all of a page in order, and each alone. Runs every `ts` block. For commands that cannot run here, it checks
+ * that every flag exists.
  *
- * What a block needs of another one is found without a server for each block: in order it may need what comes before it,
- * and backwards, on another fresh server, what comes after it; a block that runs both ways needs neither.
+ * A block's need of another one is found without a server for each block: in order it may need an earlier block, and
+ * backwards, on another fresh server, a later one; a block that runs both ways needs neither.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -40,7 +40,7 @@ function localized(text: string, { server, vendor }: FreshClone): string {
     .replaceAll('https://api.openai.com', vendor.url);
 }
 
-/** Pastes blocks into one shell; each says on both outputs where it begins. */
+/** Pastes blocks into one shell; each prints its beginning on both outputs. */
 async function pasteAll(clone: FreshClone, shell: Shell, blocks: readonly Block[]): Promise<void> {
   const lines = blocks.flatMap((block) => [
     `printf '%s\\n' '--- ${placeOf(block)}'; printf '%s\\n' '--- ${placeOf(block)}' >&2`,
@@ -123,7 +123,10 @@ describe('npm run operator', () => {
   });
   afterAll(() => clone?.stop());
 
-  /** A script, with the programs of the clone before others, or without them. Of a socket bash would read its files. */
+  /**
+   * A script, with the clone's programs first in the path, or without them. Bash would read its startup files if
+   * standard input were a socket.
+   */
   const runScript = (script: string, withOwn = true): Promise<Ran> =>
     runShell(
       'bash',
@@ -167,7 +170,7 @@ test('npm run example says what to do if no server answers', async () => {
   expect(err).toContain(`Nothing answers at http://127.0.0.1:${env.PORT}. Start a server with \`npm start\``);
 });
 
-/** By name, with its range and the target to which what it does not know is compiled. */
+/** By name, with its range and the target to which unknown syntax is compiled. */
 const NODES = {
   'Node 20': { range: '^20.20.0', target: 'es2022' },
   'Node 24': { range: '^24.0.0', target: 'node24' },
@@ -274,7 +277,7 @@ describe('commands that are not run', () => {
   });
 });
 
-/** What scripts of package.json say with `--help`: our own programs in one process, others by npm. */
+/** The `--help` output of package.json's scripts: our own programs in one process, others by npm. */
 async function helpsOf(scripts: readonly string[]): Promise<Map<string, string>> {
   const run = promisify(execFile);
   const programs = new Map(

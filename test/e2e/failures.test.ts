@@ -1,6 +1,6 @@
 /**
- * Promise: an acknowledged write survives kill -9, and a retry of what was not acknowledged counts once: calls, the events
- * of what they use up, and reversals. While D1 fails, begins and ends go on; afterwards D1 has every call.
+ * Promise: an acknowledged write survives kill -9, and a retry of an unacknowledged one counts once: calls, the events
+ * of used-up limits, and reversals. While D1 fails, begins and ends go on; afterwards D1 has every call.
  *
  * The loads have organizations of their own on one server, which is killed under them and started again.
  */
@@ -12,9 +12,9 @@ const CUSTOMERS = Array.from({ length: 5 }, (_, customer) => `customer-${custome
 const CALLS_EACH = 80;
 const CALLS = CUSTOMERS.length * CALLS_EACH;
 const WORKERS = 20;
-/** After so many calls of those that are left: the second time the customers have used up about half. */
+/** After this many of the remaining calls: the second time, the customers have used up about half. */
 const KILL_AT = [60, 140];
-/** What the calls use up. */
+/** The plan that the calls use up. */
 const PLAN = { name: 'Load', limitType: 'BLOCK', limits: { standardCalls: CALLS_EACH } };
 
 const OUTAGE_MS = 6_000;
@@ -109,7 +109,7 @@ test('a kill under load: each answered call is recorded, and unanswered ones lea
       .prepare(`SELECT COUNT(*) AS calls FROM calls WHERE organization_id = ? AND status = 'COMPLETED'`)
       .get(organizationId)?.calls as number;
   await until(() => completed() > answered.size);
-  // Of those that were not answered, some had been recorded.
+  // Among the unanswered calls, some had been recorded.
   expect(completed()).toBeLessThanOrEqual(answered.size + 1 + WORKERS);
   expect(meters.standardCalls?.used).toBe(completed() + openCalls);
 });
@@ -156,7 +156,7 @@ test('two kills under load: every acknowledged call is recorded once, in the obj
 
 test('each threshold is told once, although the server is killed while calls end', async () => {
   for (const customerId of CUSTOMERS) {
-    // Of the load above, which has used up all that the plan has.
+    // The events of the load above, which has used up the whole plan.
     const told = async () => (await tenant.api.send('readEvents', { query: { customerId } })).data.items.toReversed();
     await until(async () => (await told()).length >= 4);
     expect((await told()).map(({ type, data }) => [type, 'crossed' in data ? data.crossed : null])).toEqual([

@@ -1,6 +1,7 @@
 /**
- * What a reader of the documents has: a clone in a folder of its own, in which commands may leave files, and a server on a
- * fresh state with the vendor for trying out, as `npm start` makes them; and the shells that commands are pasted into.
+ * The environment of a document's reader: a clone in a folder of its own, in which commands may leave files, a server
+ * on a fresh state with the vendor for trying out, like those of `npm start`; and the shells into which commands are
+ * pasted.
  */
 import { execFile, spawn } from 'node:child_process';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
@@ -16,8 +17,8 @@ import { type LocalServer, preparedState, startPrepared } from './local-server.t
 import { type NpmShim, startNpmShim } from './npm-shim.ts';
 
 /**
- * How each shell begins as a terminal has it, without files of its user. What is pasted comes by standard input. A command
- * that fails ends the shell, and so does a variable that nothing has set; dash knows no failure within a pipe.
+ * The start of each shell, like on a terminal, without its user's files. Pasted text comes by standard input. A command
+ * that fails ends the shell, and so does an unset variable; dash does not notice a failure within a pipe.
  */
 export const SHELLS = {
   zsh: { args: ['-f', '-i'], strict: 'set -eu; set -o pipefail' },
@@ -27,7 +28,7 @@ export const SHELLS = {
 
 export type Shell = keyof typeof SHELLS;
 
-/** The longest that what is pasted at once may take: a shell that waits for the end of a quotation fails instead. */
+/** The longest time of one paste: a shell that waits for the end of a quotation fails instead. */
 const PASTE_MS_MAX = 120_000;
 
 export interface Ran {
@@ -46,7 +47,7 @@ export interface FreshClone {
   environment(withOwn?: boolean): NodeJS.ProcessEnv;
   /** Pastes lines into a shell, and resolves when it has ended; `reachedEnd` if it took them to the last. */
   paste(shell: Shell, lines: string): Promise<Ran & { reachedEnd: boolean }>;
-  /** What git would say that the commands have left behind. */
+  /** The files that the commands have left behind, according to git. */
   leftBehind(): Promise<string>;
   stop(): Promise<void>;
 }
@@ -78,7 +79,7 @@ export async function freshClone(): Promise<FreshClone> {
   await chmod(join(bin, 'curl'), 0o755);
   const npm = await startNpmShim(bin);
 
-  // Nor are npm's options those of the npm that started the tests.
+  // The options of the npm that started the tests are also left out.
   const foreign = (name: string) => /^(OPERATOR_TOKEN$|CALLMETER_|npm_)/.test(name);
   const environment = (withOwn = true) => ({
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign(name))),

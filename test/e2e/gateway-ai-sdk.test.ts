@@ -63,7 +63,7 @@ test('an embedding', async () => {
 
 test('structured output asks the vendor for a format, as the SDK does', async () => {
   const output = Output.object({ schema: z.object({ name: z.string() }) });
-  // The vendor of this test answers words, which are no object: what counts is what reached it.
+  // The vendor of this test answers words, which are not an object: only the request that reached it counts.
   await generateText({ model: provider('openai/gpt-5.2'), prompt: PROMPT, output })
     .then(({ output: made }) => made)
     .catch(() => undefined);

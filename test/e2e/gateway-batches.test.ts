@@ -141,7 +141,7 @@ describe('a file whose lines name models as the service does', () => {
     expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
   });
 
-  // The SDK sends the fields in the order in which they are written, and with a length only where it knows the file's.
+  // The SDK sends the fields in the order in which they are written, and with a length only if it knows the file's.
   test.each<[string, () => Promise<FileCreateParams>]>([
     ['before its purpose', async () => ({ file: await toFile(content, 'input.jsonl'), purpose: 'batch' })],
     ['behind its purpose', async () => ({ purpose: 'batch', file: new File([content], 'input.jsonl') })],
@@ -272,7 +272,7 @@ describe('files and batches of an organization', () => {
   test('are invisible to another organization, which neither meters them nor learns their customer', async () => {
     const other = await setting.tenant();
     const batch = await create(tenant, [{ custom_id: 'a' }], { customer: 'owner' });
-    // Both have the same key of the vendor, which shows the batch to whoever has it.
+    // Both have the same vendor key, and the vendor shows the batch to every holder of it.
     await expect(other.openai.batches.retrieve(batch.id)).rejects.toThrow(NotFoundError);
     await finish(tenant, batch.id);
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -12,7 +12,7 @@ import { sharedServer } from './shared-servers.ts';
 
 let setting: Setting;
 let tenant: GatewayTenant;
-/** Where the server waits briefly. */
+/** The setting whose server waits only briefly. */
 let brief: Setting;
 let briefTenant: GatewayTenant;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const PLAN = {
   limits: { premiumCalls: 1_000, premiumTokens: 100_000_000 },
   reserveOutputTokens: 50,
 };
-/** Of the server that a fault is for. */
+/** The tenant of the server for a fault. */
 const tenantFor = (fault: string) => (fault === 'hang' || fault === 'silent' ? briefTenant : tenant);
 
 const REPLY = 'héllo 世界 👋🏽 wörld';
@@ -46,7 +46,7 @@ interface Outcome {
   headers: Headers;
 }
 
-/** One call of a fresh customer, met by a fault; and what came of it once nothing is open any more. */
+/** One call of a fresh customer, met by a fault; and its result after nothing is open any more. */
 async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): Promise<Outcome> {
   const customer = `hostile-${customers++}`;
   const prompt = promptOf(fault);
@@ -81,7 +81,7 @@ function said(text: string): string {
 
 const COMPLETED = { status: 'COMPLETED', costUSD: COST };
 const UNKNOWN = { costUSD: null, pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: 'USAGE_NOT_REPORTED' };
-/** What was lost is estimated: the prompt and the text that came, or what answers of the model usually have. */
+/** A lost answer is estimated: the prompt and the text that arrived, or the usual output of the model. */
 const ESTIMATED = { status: 'FAILED', costUSD: expect.any(Number), pricingStatus: 'FINAL', usageSource: 'estimated' };
 const SOME = { calls: 1, tokens: expect.any(Number) };
 const NOTHING = { calls: 0, tokens: 0 };
@@ -140,7 +140,7 @@ describe('a stream', () => {
     const [end = ''] = outcome.text.split('\n\n').slice(-2);
     if (code) expect(JSON.parse(end.slice('data: '.length))).toMatchObject({ error: { code, type: 'server_error' } });
     expect(outcome.broke).toBe(false);
-    // Usage beside choices is the vendor's own; only what the gateway asked for is taken out.
+    // Usage beside choices is the vendor's own; only usage that the gateway asked for is removed.
     if (fault !== 'usage-in-choices') expect(outcome.text).not.toMatch(/"usage":\{/);
   });
 

@@ -25,7 +25,7 @@ import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gat
 const GPT = 'gpt-6-luna';
 const CLAUDE = 'claude-sonnet-5-5';
 const GEMINI = 'gemini-3.8-flash';
-/** The vendor calls a tool whose name the prompt has a word of, and answers its result in words. */
+/** The vendor calls a tool whose name contains a word of the prompt, and answers its result in words. */
 const PROMPT = 'What is the capital of France?';
 const TOOL_PROMPT = 'What is the weather?';
 const SAID = `You said: "${PROMPT}"`;
@@ -41,7 +41,7 @@ let vendor: TrialVendor;
 let tenant: GatewayTenant;
 /** Requests that a model answered. */
 const answered: Entry[] = [];
-/** Of the tenant. */
+/** The calls of the tenant so far. */
 let seen = 0;
 
 beforeAll(async () => {
@@ -55,7 +55,9 @@ afterAll(async () => {
   await vendor?.stop();
 });
 
-/** A tenant whose vendor answers tools, results and schemas; few enough calls that its customer's list has them all. */
+/**
+ * A tenant whose vendor answers tools, results and schemas; it has few enough calls that its customer's list shows all.
+ */
 async function newTenant(): Promise<void> {
   tenant = await setting.tenant(NO_LIMITS, []);
   for (const [provider, path] of [

@@ -1,5 +1,5 @@
 /**
- * Promise: OpenAI's SDK, unmodified but for base URL and key, makes images, speech, transcriptions, moderations and
+ * Promise: OpenAI's SDK, unmodified except for base URL and key, makes images, speech, transcriptions, moderations and
  * completions through the gateway, and each call costs what its vendor bills.
  */
 import { toFile } from 'openai';
@@ -79,7 +79,7 @@ describe('speech', () => {
     const bytes = Buffer.from(await data.arrayBuffer());
     expect(bytes.equals(Buffer.from(await direct.arrayBuffer()))).toBe(true);
     expect([bytes.length > 10_000, response.headers.get('content-type')]).toEqual([true, 'audio/mpeg']);
-    // 15 USD for a million characters, of which the wave is one.
+    // 15 USD for a million characters; the wave is one character.
     expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD: ([...SPOKEN].length * 15) / 1e6 });
   });
 

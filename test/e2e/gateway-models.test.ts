@@ -154,7 +154,7 @@ describe('the mapping', () => {
 });
 
 describe('effort', () => {
-  /** What was sent, and what was recorded of it. */
+  /** The effort that was sent, and the recorded one. */
   async function effortOf(from: GatewayTenant, path: string, body: object) {
     const response = await from.send(path, {
       body: { model: PREMIUM, messages, input: 'x', ...body },
@@ -186,7 +186,7 @@ describe('effort', () => {
   test('is the lowest level under a plan without reasoning, even if nothing was asked', async () => {
     const none = await setting.tenant({ ...NO_LIMITS, reasoningLevel: 'NONE' });
     expect(await effortOf(none, '/v1/chat/completions', {})).toBe('none');
-    // Of a model that does not reason nothing is asked.
+    // A model that does not reason gets no effort.
     expect(await effortOf(none, '/v1/chat/completions', { model: 'gpt-4o-mini' })).toBeUndefined();
   });
 

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => gateway?.stop());
 
 const last = () => gateway.vendor.requests.at(-1);
-/** What the same words cost in OpenAI's form. */
+/** The cost of the same words in OpenAI's form. */
 async function costOfChat(model: string, content: string): Promise<unknown> {
   const request = { model, messages: [{ role: 'user' as const, content }] };
   const { response } = await tenant.openai.chat.completions.create(request).withResponse();
@@ -373,7 +373,7 @@ describe("OpenAI's form for a model of Anthropic", () => {
 
   test('does not think where the plan lets no model think, whatever is asked', async () => {
     const still = await gateway.tenant({ name: 'Still', limitType: 'BLOCK', limits: {}, reasoningLevel: 'NONE' });
-    // Of this model the catalog knows no levels of effort.
+    // The catalog knows no levels of effort for this model.
     const model = 'anthropic/claude-of-tomorrow';
     const request = { ...ask, model, reasoning_effort: 'high' as const, thinking: { type: 'adaptive' } };
     await still.openai.chat.completions.create(request);

@@ -1,6 +1,6 @@
 /**
- * Promise: a path that the operator opened is reached through a real server, and no way to write a path, also none that
- * an SDK would not send, reaches another one.
+ * Promise: a path that the operator opened is reached through a real server, and no spelling of a path, not even one
+ * that no SDK would send, reaches another one.
  */
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';

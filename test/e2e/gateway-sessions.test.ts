@@ -1,5 +1,5 @@
 /**
- * Promise: a browser with a session uses the official SDKs unmodified, and only what shapes the answer reaches the
+ * Promise: a browser with a session uses the official SDKs unmodified, and only fields that shape the answer reach the
  * vendor.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
@@ -25,7 +25,7 @@ const tokenOf = async (body: object = {}) =>
 const browser = async (body: object = {}) => tenant.sdk({ apiKey: await tokenOf(body) });
 const callIdOf = (response: Response) => response.headers.get('x-service-call-id') ?? '';
 
-/** What a request was refused with, and that no vendor was asked. */
+/** The refusal of a request, and that no vendor was asked. */
 async function refusalOf(request: () => Promise<unknown>) {
   const asked = setting.vendor.requests.length;
   const error = await request().then(

@@ -1,7 +1,7 @@
 /**
- * Promise: what the vendor `openai` keeps is reached with OpenAI's SDK, changed only in base URL and key: responses by
- * their ids, and files that come in parts. A batch whose file came in parts is judged when it begins. Of one key that two
- * organizations have, each reaches what it made.
+ * Promise: objects that the vendor `openai` keeps are reached with OpenAI's SDK, changed only in base URL and key:
+ * responses by their ids, and files that come in parts. A batch whose file came in parts is judged when it begins. If
+ * two organizations have the same key, each reaches only its own objects.
  */
 import OpenAI, { BadRequestError, NotFoundError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

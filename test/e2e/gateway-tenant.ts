@@ -21,7 +21,7 @@ export interface Setting<Server extends Clients = SharedServer> {
   vendor: FakeVendor;
   /** A tenant on a plan, with credentials for the vendors named. */
   tenant(plan?: object, vendors?: readonly string[]): Promise<GatewayTenant>;
-  /** Ends the vendor; whoever started the server stops it. */
+  /** Ends the vendor; the file that started the server stops it. */
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export interface GatewayTenant extends Tenant {
     init?: { method?: string; body?: unknown; headers?: Record<string, string>; signal?: AbortSignal },
   ): Promise<Response>;
   customer(customerId: string): Promise<OperatorCustomer>;
-  /** The customer once none of its calls is open any more. */
+  /** The customer after all of its calls are closed. */
   settled(customerId: string, calls?: number): Promise<OperatorCustomer>;
   call(callId: string): Promise<{ status: string; [field: string]: unknown }>;
 }

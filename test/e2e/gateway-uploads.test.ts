@@ -15,7 +15,7 @@ const LINES = 50_000;
 const MIB = 1024 * 1024;
 const REFUSED_KEY = `sk-refused-${'k'.repeat(20)}`;
 const SAMPLE_MS = 100;
-/** Far less than the file; what is held of it is a part and a line, and the rest is garbage that nobody has collected. */
+/** Far less than the file; only a part and a line of it are held, and the rest is garbage that nobody has collected. */
 const MORE_MIB_MAX = 60;
 
 interface Upload {
@@ -34,7 +34,7 @@ let setting: Setting<LocalServer>;
 let vendor: FileVendor;
 let tenant: GatewayTenant;
 beforeAll(async () => {
-  // Of its own: its memory is measured.
+  // A server of its own: its memory is measured.
   const server = await startPrepared(await preparedState());
   [setting, vendor] = await Promise.all([gatewayOn(server), startFileVendor()]);
   tenant = await setting.tenant();
@@ -97,7 +97,7 @@ const line = (index: number, model = 'gpt-4o-mini') =>
 const linesOf = (model?: string) => Array.from({ length: LINES }, (_, index) => line(index, model));
 const ALL = linesOf();
 
-/** What the work returns, and the most that the server's process took of memory meanwhile. */
+/** The result of the work, and the most memory that the server's process took meanwhile. */
 async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
   const [pid] = await workerdProcesses();
   if (pid === undefined) throw new Error('workerd does not run');
@@ -167,7 +167,7 @@ test('a file whose line 40,000 is broken is refused with that number, and the ve
   const lines = [...ALL];
   lines[39_999] = '{"custom_id":';
   const content = Buffer.from(lines.join('\n'));
-  // What a form has besides its file.
+  // The other parts of a form besides its file.
   await upload(Buffer.from(line(0)));
   const around = (vendor.uploads.at(-1) as Upload).bytes - Buffer.byteLength(line(0));
   const file = await toFile(content, 'input.jsonl');

@@ -1,6 +1,6 @@
 /**
- * Promise: what a vendor streams reaches the caller byte for byte, in every shape that vendors of OpenAI's form have. Only the
- * chunk of usage that the service itself has asked for is taken out; a stream that breaks off ends with an error event.
+ * Promise: a vendor's stream reaches the caller byte for byte, in every shape of vendors of OpenAI's form. Only the
+ * usage chunk that the service itself has asked for is removed; a stream that breaks off ends with an error event.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
@@ -73,7 +73,7 @@ const SHAPES: Record<string, string[]> = {
 let gateway: Setting;
 let tenant: GatewayTenant;
 let vendor: Loopback;
-/** What the vendor sends next, and whether it then breaks the connection. */
+/** The vendor's next bytes, and whether it then breaks the connection. */
 let next: { parts: string[]; cut: boolean };
 
 beforeAll(async () => {

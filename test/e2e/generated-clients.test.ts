@@ -1,7 +1,7 @@
 /**
- * Promise: clients that are generated from `/openapi.json` call the service as they come, typed and without a header of
- * their own. What each generator makes of a running server's document is type-checked with a program, and the program
- * is run.
+ * Promise: clients that are generated from `/openapi.json` call the service unmodified, typed and without a header of
+ * their own. The output of each generator for a running server's document is type-checked with a program, and the
+ * program is run.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
@@ -62,7 +62,7 @@ const model = await api.resolveModel({
 });
 `;
 
-/** The answers as the client read them, of which the types are checked too. */
+/** The answers in the client's form, whose types are also checked. */
 const RESULT = `
 console.log(
   JSON.stringify({
@@ -103,7 +103,7 @@ afterAll(async () => {
 const generate = (script: string, ...args: string[]) =>
   run(process.execPath, ['--import', './compiler.mjs', join(MODULES, script), ...args], { cwd: folder });
 
-/** What the program prints, after its types are checked against what was generated. */
+/** The output of the program, after its types are checked against the generated ones. */
 async function answersOf(name: string, program: string): Promise<unknown> {
   const file = join(folder, `${name}.ts`);
   await writeFile(file, program + RESULT);

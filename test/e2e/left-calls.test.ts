@@ -1,8 +1,8 @@
 /**
- * Promise: a call whose caller leaves is recorded within 30 s of that, which is all that Workers grant, and the vendor is
- * read on no longer: plain calls and streams of the gateway, and the unified call.
+ * Promise: a call whose caller leaves is recorded within the 30 s that Workers grant, and the vendor is read on no
+ * longer: plain calls and streams of the gateway, and the unified call.
  *
- * The callers leave after one second a vendor that takes a minute or more. All calls run at the same time.
+ * The callers leave a vendor that takes a minute or more after one second. All calls run at the same time.
  */
 import { request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -14,14 +14,14 @@ import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { freePort, PROJECT_DIR, type ServerOptions } from '../../src/cli/server.ts';
 import { Api } from '../support/api.ts';
 
-/** A loaded machine is slow; this only ends what hangs. */
+/** A loaded machine is slow; this only ends waits that hang. */
 const READY_MS_MAX = 120_000;
-/** Between two looks: soon at first, and seldom where it takes long, because most looks are requests to the server. */
+/** The time between two looks: short at first, and longer later, because most looks are requests to the server. */
 const LOOK_MS = { first: 20, growth: 1.5, most: 500 };
-/** What `npm start` makes; whatever else stands in `.dev.vars` is no matter of a test. */
+/** The secrets that `npm start` makes; other values in `.dev.vars` do not matter to tests. */
 const SECRETS = ['OPERATOR_TOKEN', 'DEMO_API_KEY', 'VENDOR_KEY_SECRET', 'SESSION_SECRET'];
 
-/** Who talks to a server. */
+/** The clients of a server. */
 export interface Clients {
   url: string;
   operator: Api;
@@ -29,7 +29,7 @@ export interface Clients {
 }
 
 export interface LocalServer extends Clients {
-  /** What it printed. */
+  /** The output of the server. */
   output(): string;
   /** SIGKILL to the starting process: nothing is told, nothing is finished. */
   kill(): Promise<void>;
@@ -39,9 +39,9 @@ export interface LocalServer extends Clients {
 export interface LocalState {
   stateDir: string;
   port: number;
-  /** Of the vendor for trying out, which `npm start` runs too. */
+  /** The port of the vendor for trying out, which `npm start` runs too. */
   vendorPort: number;
-  /** Where the server has variables of its own, and so its own secrets. */
+  /** Set if the server has variables of its own, and so its own secrets. */
   devVars?: string;
 }
 
@@ -79,7 +79,7 @@ async function writeDevVars(stateDir: string, vars: Record<string, string>): Pro
   return file;
 }
 
-/** `npm start`, which bundles and prepares what it needs. */
+/** Runs `npm start`, which bundles and prepares its needs. */
 export function startLocal(state: LocalState, args: string[] = []): Promise<LocalServer> {
   const child = spawn(process.execPath, ['src/cli/start.ts', ...args], {
     cwd: PROJECT_DIR,
@@ -89,7 +89,7 @@ export function startLocal(state: LocalState, args: string[] = []): Promise<Loca
   return started(child, state, 'Ctrl+C stops');
 }
 
-/** What `npm start` reads. */
+/** The environment that `npm start` reads. */
 export function environmentOf({ stateDir, port, vendorPort, devVars }: LocalState): Record<string, string> {
   const ports = { PORT: String(port), VENDOR_PORT: String(vendorPort) };
   return { ...ports, STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) };
@@ -129,7 +129,7 @@ export async function clientsOf({ port, devVars }: LocalState): Promise<Clients>
   return { url, operator: new Api(fetch, url, OPERATOR_TOKEN), demo: new Api(fetch, url, DEMO_API_KEY) };
 }
 
-/** The file of a server's D1, also while the server runs: what a test reads of it, or locks. */
+/** The file of a server's D1, also while the server runs: tests read or lock it. */
 export async function openD1({ stateDir }: LocalState): Promise<DatabaseSync> {
   const folder = join(stateDir, 'd1', 'miniflare-D1DatabaseObject');
   const name = (await readdir(folder)).find((file) => /^[0-9a-f]{64}\.sqlite$/.test(file));

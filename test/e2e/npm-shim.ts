@@ -1,7 +1,7 @@
 /**
- * An `npm` for the shells of a test. It runs `npm run -s operator -- ...` in the process of the test, because a start of
- * npm and Node costs a hundred times what a command does, and hands everything else to the real npm. Arguments,
- * environment, folder and standard input go through exactly, and so do both outputs and the exit code: documents.test.ts
+ * An `npm` for the shells of a test. It runs `npm run -s operator -- ...` in the process of the test, because a start
+ * of npm and Node costs a hundred times as much as a command, and passes everything else to the real npm. Arguments,
+ * environment, folder and standard input pass exactly, and so do both outputs and the exit code: documents.test.ts
  * compares them with the real ones.
  */
 import { chmod, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export async function startNpmShim(bin: string): Promise<NpmShim> {
   return shim;
 }
 
-/** A command reads its standard input only where an argument is `-`. npm would look for package.json further up. */
+/** A command reads its standard input only if an argument is `-`. npm would search for package.json further up. */
 const clientOf = (socket: string) => `#!/bin/sh
 if [ "$1 $2 $3 $4" != 'run -s operator --' ] || [ ! -f package.json ]; then PATH="$REAL_PATH" exec npm "$@"; fi
 shift 4
@@ -63,7 +63,7 @@ async function runAsked(request: IncomingMessage): Promise<Run> {
   return operatorCli(form.getAll('argument').map(String), { env, input, cwd: String(form.get('cwd')) });
 }
 
-/** What a shell does to end as the command did. */
+/** Makes a shell end like the command. */
 function replayOf({ code, out, err }: Run): string {
   const quoted = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
   return `printf %s ${quoted(out)}\nprintf %s ${quoted(err)} >&2\nexit ${code}\n`;

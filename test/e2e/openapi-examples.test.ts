@@ -20,7 +20,7 @@ import { exampleOf, shapeOf } from '../support/answer-examples.ts';
 import { brokenRules } from '../support/json-schema.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
-/** Of the vendor for trying out, in the examples. */
+/** The address of the vendor for trying out, in the examples. */
 const VENDOR_URL = 'http://127.0.0.1:8788';
 
 /** With RECORD_ANSWERS set, the answers become those of the API reference. */
@@ -30,7 +30,7 @@ const recorded: Record<string, unknown> = {};
 
 let server: LocalServer;
 let vendor: TrialVendor;
-/** What the examples find in the environment. */
+/** The environment of the examples. */
 let secrets: Record<string, string>;
 let document: OpenApiDocument;
 
@@ -72,7 +72,7 @@ function closed(schema: unknown): unknown {
   return 'properties' in inner && inner.type === 'object' ? { additionalProperties: false, ...inner } : inner;
 }
 
-/** Runs the example as it stands, and adds the status of its last request to what it prints. */
+/** Runs the unchanged example, and adds the status of its last request to the output. */
 async function paste(source: string): Promise<{ status: number; text: string }> {
   const env = { ...process.env, ...secrets, OPENAI_API_KEY: 'sk-example-of-no-vendor' };
   const local = source.replaceAll(VENDOR_URL, vendor.url);

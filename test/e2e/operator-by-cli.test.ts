@@ -18,7 +18,7 @@ afterAll(() => server.stop());
 const run = (args: string[], input = ''): Promise<Run> =>
   operatorCli(args, { env: { ...process.env, ...environment }, input });
 
-/** What a command that succeeds prints. */
+/** The output of a successful command. */
 async function shown(args: string[], input?: string): Promise<string> {
   const { code, out, err } = await run(args, input);
   expect([args.join(' '), code, code === 0 ? '' : err]).toEqual([args.join(' '), 0, '']);

@@ -1,7 +1,7 @@
 /**
- * The operator's command line inside the process of a test: what a shell gives a command goes in, its exit code and what
- * it printed come out, and no process starts. What this leaves out (npm, node.mjs and operator.ts) is in tests that start
- * a command for real: cli.test.ts and documents.test.ts.
+ * The operator's command line inside the process of a test: it gets a shell's input, and returns its exit code and
+ * output; no process starts. Tests that start a real command cover the parts left out here (npm, node.mjs and
+ * operator.ts): cli.test.ts and documents.test.ts.
  */
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';

@@ -1,6 +1,7 @@
 /**
- * Named operators on a real server behind a real key server: each role may do what the table of operations says and no
- * more, in the API and in the console, no other site acts for them, and every change is in the event log under a name.
+ * Named operators on a real server behind a real key server: each role may do exactly what the table of operations
+ * allows, in the API and in the console, no other site acts for them, and every change is in the event log under a
+ * name.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -36,7 +37,7 @@ afterAll(async () => {
 const named = (role: OperatorRole | 'nobody') => `${role}@example.com`;
 const assertion = (name: string) => ({ 'Cf-Access-Jwt-Assertion': access.token(name) });
 
-/** What a page of this origin sends with a request. */
+/** The header that a page of this origin sends. */
 const OWN_PAGE = { 'Sec-Fetch-Site': 'same-origin', [OPERATOR_HEADER]: '1' };
 
 /** A request as Access passes it on: with its token, and without `Authorization`. */
@@ -195,7 +196,7 @@ test('an idempotency key is of one operator: nobody is given the new API key of 
   expect((await as(named('admin'), 'createKey', sent)).data.key).toBe(first.data.key);
 });
 
-/** Forms that change nothing but what the operator's own browser shows. */
+/** Forms that change only the view in the operator's own browser. */
 const OWN_BROWSER = /\/setup\/(hide|show)$/;
 
 describe('the console', () => {
@@ -239,7 +240,7 @@ describe('the console', () => {
     expect(await response.text()).toContain('This needs the role admin');
     const { items } = (await server.operator.send('listOrganizations', { query: { limit: '200' } })).data;
     expect(items.map(({ name }) => name)).not.toContain('Sneaked in');
-    // What a viewer may not send is shown, without what would send it.
+    // A viewer sees the data, without the controls that a viewer may not use.
     const page = await (await visit(named('viewer'), '/organizations/new')).text();
     expect(page).toContain('Only an operator with the role admin may send this.');
     expect(page).toContain('<fieldset disabled');

@@ -1,7 +1,7 @@
 /**
- * Global setup of the end-to-end tests: the state that `npm start` prepares, of which every server that is not about starting
- * has a copy (local-server.ts), so that servers share no storage; and the servers that files share (shared-servers.ts). It
- * also creates `.dev.vars`, which servers starting at the same time would create twice.
+ * Global setup of the end-to-end tests: the state that `npm start` prepares, which every other server gets as a copy
+ * (local-server.ts), so that servers share no storage; and the servers that files share (shared-servers.ts). It also
+ * creates `.dev.vars`, which servers starting at the same time would create twice.
  */
 import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
@@ -15,7 +15,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The folder of the prepared state. */
     preparedState: string;
-    /** Who is asked for a shared server. */
+    /** The address at which files ask for a shared server. */
     sharedServers: string;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Promise: whoever sends a body that is too large gets the refusal, and not a connection that is reset.
+ * Promise: the sender of a body that is too large gets the refusal, and not a connection that is reset.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ let tenant: GatewayTenant;
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'callmeter-bodies-'));
-  // Of its own: a server with the memory of many files reads bodies of this size slowly.
+  // A server of its own: one with the memory of many files reads bodies of this size slowly.
   setting = await gatewayOn(await startPrepared(await preparedState()));
   tenant = await setting.tenant();
 });
@@ -38,7 +38,7 @@ const headersOf = (token: string) => ({
   Accept: 'application/vnd.service.v1+json',
 });
 
-/** The status; or, where the connection was closed before an answer came, why. */
+/** The status; or, if the connection was closed before an answer came, the reason. */
 async function withFetch(path: string, body: BodyInit, token = tenant.key): Promise<number | string> {
   try {
     const init = { method: 'POST', headers: headersOf(token), body, duplex: 'half' };
@@ -106,7 +106,7 @@ test('a body beyond what is drained is answered, or finds the connection closed,
   });
   const answered = await withFetch('/call_begin', endless);
   expect([413, expect.stringMatching(CLOSED)]).toContainEqual(answered);
-  // Beyond the bound, what both ends' buffers take.
+  // The buffers of both ends take some bytes beyond the bound.
   expect(sent).toBeLessThan(DRAIN_BYTES_MAX + 64 * MIB);
   expect((await tenant.api.send('beginCall', { body: { customerId: 'a' } })).status).toBe(200);
 });

@@ -1,9 +1,9 @@
 /**
- * Servers that test files share, because a start costs more than most of their tests. A file asks for the server with the
- * variables that it needs; each is started when the first file asks, and stops when all files have run.
+ * Servers that test files share, because a start costs more than most of their tests. A file asks for a server with its
+ * variables; each is started when the first file asks, and stops when all files have run.
  *
- * A file on a shared server brings organizations and vendors of its own. One that kills its server, takes storage away from
- * it or changes what all organizations see starts its own (`startPrepared`).
+ * A file on a shared server brings organizations and vendors of its own. A file that kills its server, removes its
+ * storage or changes data that all organizations see starts its own (`startPrepared`).
  */
 import { rm } from 'node:fs/promises';
 import { json } from 'node:stream/consumers';
@@ -21,7 +21,7 @@ import {
 type Vars = Record<string, string>;
 
 export interface SharedServer extends Clients {
-  /** What it has printed so far. */
+  /** The output so far. */
   output(): Promise<string>;
 }
 
@@ -30,7 +30,7 @@ interface Offer {
   output: string;
 }
 
-/** What the global setup runs: its address, at which files ask for servers. */
+/** The global setup's server: its address, at which files ask for servers. */
 export interface OfferedServers {
   url: string;
   stop(): Promise<void>;

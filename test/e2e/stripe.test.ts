@@ -1,6 +1,6 @@
 /**
- * Promise: a charge reaches Stripe exactly once, whatever fails on the way; one that Stripe rejects is FAILED with the
- * reason, and Stripe ends with what the ledger counts.
+ * Promise: a charge reaches Stripe exactly once, whatever fails on the way; a charge that Stripe rejects is FAILED with
+ * the reason, and Stripe's total equals the ledger's.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -222,7 +222,7 @@ test('a customer without a Stripe id is settled against the balance only', async
   const requests = stripe.requests.length;
   await call('unknown', 'unknown-1');
   expect((await settled('unknown-1')).settlementStatus).toBe('POSTED');
-  // What Stripe refused is tried again meanwhile.
+  // A charge that Stripe refused is tried again meanwhile.
   const heard = stripe.requests.slice(requests).filter(({ body }) => !body.includes('not-a-customer'));
   expect(heard).toEqual([]);
 });

@@ -19,7 +19,10 @@ const PLAN = {
   limits: { premiumCalls: 0, standardCalls: 2 },
   payg: { enabled: true },
 };
-/** Of all calls here: shorter than a test waits for it, and longer than a loaded machine takes to start a server. */
+/**
+ * The deadline of all calls here: shorter than a test waits for it, and longer than a loaded machine takes to start a
+ * server.
+ */
 const DEADLINE_SECONDS = 30;
 
 let vendor: FakeVendor;
@@ -105,7 +108,7 @@ const embeddings = () => ({
 });
 
 /**
- * What each vendor must be read as having used; its cost in nano-USD: tokens by their rate in USD per million x 1,000.
+ * The usage that must be read from each vendor; its cost in nano-USD: tokens by their rate in USD per million x 1,000.
  */
 const PLAIN = INPUT - 3;
 const used = {
@@ -194,7 +197,7 @@ const refused = (status: number, code: string): Ending => ({
     metered: { calls: 0, tokens: 0 },
   },
 });
-/** What the vendor did not report is estimated: these customers are on credit. */
+/** Unreported usage is estimated: these customers are on credit. */
 const lost = (status: number, code: string): Ending => ({
   ok: false,
   status,
@@ -400,7 +403,7 @@ test('kill -9 while the vendor answers leaves a call that times out, is counted 
   expect((await call(chat(), done)).body.data).toEqual(finished.body.data);
   await until(async () => (await read()) === 'TIMEOUT');
   expect(await left()).toEqual(NOTHING_OPEN);
-  // The vendor was asked, so the call is not free: what it used is estimated.
+  // The vendor was asked, so the call is not free: its usage is estimated.
   expect((await tenant.api.send('readCall', { params: { callId: key } })).data).toMatchObject({
     pricingStatus: 'FINAL',
     usageSource: 'estimated',

@@ -1,5 +1,5 @@
 /**
- * Promise: of a balance agents can use most before they are refused, and nothing is spent beyond it, whatever dies.
+ * Promise: agents can use most of a balance before they are refused, and nothing is spent beyond it, whatever dies.
  *
  * The rules are those of `npm run bench -- usable`, with fixed seeds.
  */

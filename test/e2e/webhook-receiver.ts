@@ -1,8 +1,8 @@
 /**
- * A receiver of webhooks, in a process of its own: `node webhook-receiver.ts PORT FILE SEED`. It appends each request to the
- * file, with what it answered, and takes it or fails at random: an error after it has recorded the event, a connection that
- * is cut, an answer that never comes. It fails each event once at most, so that a test ends within minutes; one that is started
- * again knows them from the file.
+ * A receiver of webhooks, in a process of its own: `node webhook-receiver.ts PORT FILE SEED`. It appends each request
+ * to the file, with its answer, and accepts it or fails at random: an error after it has recorded the event, a cut
+ * connection, an answer that never comes. It fails each event at most once, so that a test ends within minutes; a
+ * restarted receiver knows them from the file.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { seededRandom } from '../../src/demo/random.ts';
 
 export interface Receipt {
-  /** `null` where the connection was cut, or left open. */
+  /** `null` if the connection was cut, or left open. */
   status: number | null;
   headers: Record<string, string>;
   text: string;

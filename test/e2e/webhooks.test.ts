@@ -1,6 +1,6 @@
 /**
- * Promise: a receiver that fails at random, while the server and the receiver itself are killed, gets every event of the list at
- * least once, those of a customer in their order, each signed.
+ * Promise: a receiver that fails at random, while the server and the receiver itself are killed, gets every event of
+ * the list at least once, a customer's events in their order, each signed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const LIMIT = 10;
 const CALLS = CUSTOMERS.length * LIMIT;
 const WORKERS = 8;
 const KILL_AT = swept([CALLS / 4, CALLS / 2], [CALLS / 2]);
-/** What a customer is told of: it is created, and reaches three thresholds. */
+/** The events of a customer: its creation, and three reached thresholds. */
 const EVENTS = CUSTOMERS.length * 4;
 
 async function startReceiver(port: number, file: string, seed: string): Promise<{ kill(): Promise<void> }> {
@@ -48,7 +48,7 @@ test('every event arrives, in order and signed, although receiver and server fai
   const plan = { name: 'Limited', limitType: 'BLOCK', limits: { standardCalls: LIMIT } };
   const { organizationId, api } = await createTenant(server.operator, plan);
   const events = async () => (await api.send('readEvents', { query: { limit: '200' } })).data.items.toReversed();
-  // The organization is told of its key first; the webhook is for what comes then.
+  // The organization first gets the event of its key; the webhook is for later events.
   await until(async () => (await events()).length === 1);
   const params = { org: organizationId, webhookId: 'receiver' };
   const body = { url: `http://127.0.0.1:${receiverPort}/hooks` };

@@ -1,5 +1,5 @@
 /**
- * What every response must satisfy, whatever was sent: it is not an internal error, has the envelope of its interface,
+ * The conditions of every response, whatever was sent: it is not an internal error, has the envelope of its interface,
  * and reveals nothing about the implementation.
  */
 import { ErrorEnvelope } from '../../src/contract/envelope.ts';
@@ -20,11 +20,11 @@ const INTERNALS = [
   /Maximum call stack|Unexpected token|is not a function|Cannot read propert/,
 ];
 
-/** What is wrong with the answer; `null` where nothing is. */
+/** The fault of the answer; `null` if it has none. */
 export function faultOf(request: FuzzRequest, answer: FuzzAnswer): string | null {
   const { status, text } = answer;
   if (status >= 500) return `status ${status}: ${text.slice(0, 300)}`;
-  // What was sent may come back in an answer, and is not a leak.
+  // Sent text may come back in an answer, and is not a leak.
   const sent = `${decodeURIComponentSafely(request.path)} ${request.body?.toString('latin1') ?? ''}`;
   const leak = [text, JSON.stringify(answer.headers)]
     .flatMap((part) => INTERNALS.map((rule) => rule.exec(part)?.[0]))
@@ -53,7 +53,7 @@ function isPage({ status, headers }: FuzzAnswer): boolean {
   return status === 200 && String(headers['content-type']).startsWith('text/html');
 }
 
-/** What is no route below these is answered in the form of a vendor's client. */
+/** An unknown route below these is answered in the form of a vendor's client. */
 const GATEWAY_PATH = /^\/v1(?:beta)?(?:[/?]|$)/;
 
 /** A segment of one or two dots, encoded or not. */

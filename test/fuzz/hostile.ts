@@ -8,9 +8,9 @@
 import type { Random } from '../crash/random.ts';
 
 const DEEP_LEVELS = 30_000;
-/** What a body may still have. */
+/** The levels that a body may still have. */
 const ALLOWED_LEVELS = 90;
-/** Where a body may have 300 KiB, or megabytes. */
+/** For bodies that may have 300 KiB, or megabytes. */
 const SAMPLE_LEVELS = 140_000;
 const DEEPEST_LEVELS = 1_000_000;
 

@@ -11,7 +11,7 @@ import { bodyText, HOSTILE_TEXTS, hostileText, hostileValue } from './hostile.ts
 import { brokenValue, type Pools, shapeOf, validValue } from './values.ts';
 
 export interface FuzzRequest {
-  /** The operation that it is made for; `lookup`, or `none` where it is for no route. */
+  /** The operation for which it is made; `lookup`, or `none` if it is for no route. */
   operationId: string;
   kind: 'metering' | 'operator' | 'gateway' | 'lookup' | 'none';
   method: string;
@@ -22,7 +22,7 @@ export interface FuzzRequest {
   body: Buffer | null;
 }
 
-/** Whom requests speak for, and what they meet. */
+/** The identities of requests, and the data that they meet. */
 export interface Targets {
   /** A live key with all server scopes; others with fewer, or that are no longer valid. */
   apiKey: string;
@@ -69,7 +69,7 @@ const FORM = Buffer.from(
   ['--part', 'Content-Disposition: form-data; name="purpose"', '', 'batch', '--part--', ''].join('\r\n'),
 );
 
-/** Shares of what is done to requests. */
+/** Shares of the changes to requests. */
 const BREAK_BODY = 0.6;
 const BREAK_PATH = 0.25;
 const BREAK_HEADERS = 0.3;
@@ -120,7 +120,7 @@ function queryOf({ query }: Entry, random: Random, pools: Pools): string {
   return `?${members.map(([name, member]) => `${encoded(name ?? '')}=${encoded(member ?? '')}`).join('&')}`;
 }
 
-/** Percent-encoded, also where it is no well-formed text. */
+/** Percent-encoded, even if the text is not well-formed. */
 function encoded(text: string): string {
   try {
     return encodeURIComponent(text);
@@ -200,7 +200,7 @@ function breakHeaders(headers: string[], random: Random): void {
   }
 }
 
-/** What can travel in a header at all. */
+/** The characters that a header can carry. */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e\xa0-\xff]/g, '?');
 }
@@ -219,7 +219,7 @@ function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
   return random.chance(BREAK_BYTES) ? brokenBytes(bytes, random) : bytes;
 }
 
-/** The fields as parts of a form; those that a form has as files are some bytes. */
+/** The fields as parts of a form; file fields get some bytes. */
 function formOf(value: unknown): Buffer {
   const fields = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   const parts = fields.flatMap(([name, field]) =>

@@ -41,9 +41,9 @@ export interface FuzzReport {
   statuses: Record<string, number>;
   interrupted: boolean;
   faults: FuzzFault[];
-  /** Faults beyond those that are listed. */
+  /** Faults beyond the listed ones. */
   more: number;
-  /** What a run of this length must have met and did not, so that it says too little. */
+  /** Expected events that a run of this length has missed, so that it proves too little. */
   unproven: string[];
 }
 
@@ -135,7 +135,7 @@ class Run {
     throw new Error('requests that were refused are accepted again and again');
   }
 
-  /** Which of the refused requests changed something: one by one, at most as many as can be afforded. */
+  /** The refused requests that changed something: checked one by one, as many as time allows. */
   async #findChange(refused: FuzzRequest[], before: Dump, after: Dump): Promise<void> {
     const changes = differences(before, after);
     const text = changes.slice(0, 4).join('\n').slice(0, REQUEST_TEXT_MAX);
@@ -150,7 +150,7 @@ class Run {
     this.#fault(`was refused and changed the state: ${text}`, suspects[0] as FuzzRequest);
   }
 
-  /** The answers in order; `null` where there was none. */
+  /** The answers in order; `null` if there was none. */
   async #sendAll(requests: readonly FuzzRequest[]): Promise<(FuzzAnswer | null)[]> {
     const answers: (FuzzAnswer | null)[] = Array(requests.length).fill(null);
     let next = 0;
@@ -170,7 +170,7 @@ class Run {
     else this.report.faults.push({ what, operationId: request.operationId, request: describe(request) });
   }
 
-  /** Every secret, in every file of the state and in what the server printed. */
+  /** Searches for every secret in every file of the state and in the server's output. */
   searchSecrets(): void {
     const { server, secrets } = this.#world;
     const places: [string, Buffer][] = [['the output of the server', Buffer.from(server.output())]];

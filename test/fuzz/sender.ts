@@ -21,7 +21,7 @@ export class Sender {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Throws where there is no answer. */
+  /** Throws if no answer arrives. */
   send({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
     const { hostname, port } = this.#url;
     const length = body === null ? [] : ['Content-Length', String(body.length)];

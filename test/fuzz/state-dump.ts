@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { objectClasses, type Row, readDatabases, readObjects } from '../crash/state.ts';
 
-/** Rows by where they stand: `D1 calls`, `Customer 3f2b.. account`. */
+/** Rows by their place: `D1 calls`, `Customer 3f2b.. account`. */
 export type Dump = Map<string, Set<string>>;
 
 /** Dumps are made until two are the same, this far apart: then nothing is on its way any more. */
@@ -21,7 +21,7 @@ const JOB_CLASSES = [
   'OrganizationWatch',
 ];
 
-/** Counts of requests, also of refused ones: they say nothing of what a request changed. */
+/** Counts of requests, including refused ones: they do not show a request's changes. */
 const REQUEST_COUNTS = 'request_hours';
 
 /** The state once nothing that was asked before is still on its way. */
@@ -56,7 +56,7 @@ function readState(stateDir: string): Dump {
   return dump;
 }
 
-/** What is in one dump and not in the other. */
+/** The rows that only one of the dumps has. */
 export function differences(before: Dump, after: Dump): string[] {
   const found: string[] = [];
   for (const place of new Set([...before.keys(), ...after.keys()])) {

@@ -26,10 +26,10 @@ interface Shape {
   format?: string;
 }
 
-/** Names of fields, and what they may be called with so that requests meet something that is there. */
+/** Names of fields, with values that make requests meet existing objects. */
 export type Pools = Record<string, readonly unknown[]>;
 
-/** What a string is tried with until its rules take it. */
+/** The values that are tried for a string until one satisfies its rules. */
 const CANDIDATES = [
   'test',
   'text of some length',
@@ -50,12 +50,12 @@ const DEPTH_MAX = 8;
 
 const shapes = new WeakMap<z.ZodType, Shape>();
 
-/** What the schema asks of a request, whatever it does to a body before it looks at it. */
+/** The schema's conditions on a request, after any preprocessing of the body. */
 export function shapeOf(schema: z.ZodType): Shape {
   const known = shapes.get(schema);
   if (known) return known;
   const piped = (schema as unknown as { _zod: { def: { type: string; in?: z.ZodType; out?: z.ZodType } } })._zod.def;
-  // A preprocessed body is described by what comes after.
+  // The schema after the preprocessing describes the body.
   const read =
     piped.type === 'pipe' && piped.out && piped.in?._zod.def.type === 'transform' ? (piped.out as z.ZodType) : schema;
   const shape = z.toJSONSchema(read, { io: 'input', unrepresentable: 'any', cycles: 'ref', reused: 'inline' }) as Shape;

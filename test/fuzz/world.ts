@@ -12,7 +12,7 @@ export interface World {
   server: KillableServer;
   vendor: FakeVendor;
   targets: Targets;
-  /** Values that may stand nowhere on disk and in no log, by what they are. */
+  /** Values that may not appear anywhere on disk or in a log, by their kind. */
   secrets: Map<string, string>;
   close(): Promise<void>;
 }
@@ -136,7 +136,7 @@ function poolsOf({ organizationId }: Tenant, changed: Tenant, vendor: FakeVendor
     idempotency: ['key-0', 'key-1'],
     sampleId: ['sample-0', 'sample-1', 'no-such-sample'],
     planId: ['test', 'pro', 'no-such-plan'],
-    // Changes by the operator go to the second organization; the first one is what the other requests speak for.
+    // Operators' changes go to the second organization; the other requests use the first one.
     org: [
       changed.organizationId,
       changed.organizationId,

@@ -26,11 +26,11 @@ too little happened to tell. Ctrl+C ends the run; what was walked until then has
 interface Report extends Walked {
   seed: number;
   interrupted: boolean;
-  /** What the failed run printed; empty where everything agreed. */
+  /** The output of the failed run; empty if everything agreed. */
   failure: string;
 }
 
-/** What is kept of the output to say what failed. */
+/** The most lines of output that are kept to explain a failure. */
 const OUTPUT_LINES_MAX = 400;
 /** As the test prints its progress. */
 const PROGRESS = 'ledger: ';

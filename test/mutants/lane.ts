@@ -1,13 +1,13 @@
 /**
- * A process that tells whether tests notice a mutant: a long-lived vitest reads the mutated file from memory, the file
- * on disk stays as it is. Answers each `LaneTask` with a `LaneResult`. The process that starts it ends it where a
- * mutant never returns.
+ * A process that reports whether tests notice a mutant: a long-lived vitest reads the mutated file from memory, the
+ * file on disk stays unchanged. Answers each `LaneTask` with a `LaneResult`. Its parent ends it if a mutant never
+ * returns.
  */
 import { join, relative } from 'node:path';
 import { BaseSequencer, createVitest } from 'vitest/node';
 
 export interface LaneTask {
-  /** What is mutated; none for a run of the tests as they are. */
+  /** The mutated file; null for a run of the unchanged tests. */
   mutated: { file: string; code: string } | null;
   /** Test files in the order in which they run; the first that fails ends the task. */
   tests: string[];

@@ -1,12 +1,11 @@
 /**
- * The mutants of a source file: each is one small change, of the classic operators, to the text of the file. Types,
- * imports and the messages of thrown errors have none: the compiler holds the first two, and nobody promises the words
- * of a bug.
+ * The mutants of a source file: each is one small change to its text, by a classic operator. Types, imports and the
+ * messages of thrown errors have none: the compiler checks the first two, and no promise covers the words of a bug.
  */
 import { parseSync } from 'vite';
 
 export interface Mutant {
-  /** Of the repository, with slashes. */
+  /** The path in the repository, with slashes. */
   file: string;
   line: number;
   operator: string;

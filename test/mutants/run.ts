@@ -11,7 +11,7 @@ import equivalentMutants from './equivalent.json' with { type: 'json' };
 import type { LaneResult, LaneTask } from './lane.ts';
 import { type Mutant, mutantsOf } from './operators.ts';
 
-/** What is mutated: rules without I/O, so of these files those that are no use case. */
+/** The mutated files: rules without I/O, so use cases are left out. */
 export const PURE_FILES = [
   'src/domain/**/*.ts',
   'src/catalog/**/*.ts',
@@ -47,7 +47,7 @@ interface Score {
 export interface Report {
   seed: number;
   interrupted: boolean;
-  /** By folder: noticed of those that are not equivalent. */
+  /** By folder: the noticed ones among those that are not equivalent. */
   scores: Record<string, Score>;
   survivors: Mutant[];
 }
@@ -124,7 +124,7 @@ function isEquivalent(mutant: Mutant): boolean {
   );
 }
 
-/** The text of the mutant's line, and where in it the change begins. */
+/** The text of the mutant's line, and the start of the change in it. */
 function placeOf(mutant: Mutant): { line: string; at: number } {
   const source = readFileSync(join(ROOT, mutant.file), 'utf8');
   const startOfLine = source.lastIndexOf('\n', mutant.start - 1) + 1;
@@ -204,7 +204,7 @@ class Lane {
   #start(): Promise<ChildProcess> {
     const child = fork(join(import.meta.dirname, 'lane.ts'), {
       cwd: ROOT,
-      // A sample of a sweep may miss what the whole one notices.
+      // A sample of a sweep may miss a mutant that the whole sweep notices.
       env: { ...process.env, SWEEPS: 'whole' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

@@ -1,8 +1,8 @@
 /**
- * Ten jobs that people come with, each done by the lines of a document and nothing else, on a fresh start of the server.
+ * Ten common jobs, each done only by the lines of a document, on a fresh start of the server.
  *
- * A job is one shell that gets the blocks of the document's sections in their order: commands as they are, and a program
- * where the document says under which name it is saved.
+ * A job is one shell that gets the blocks of the document's sections in their order: commands unchanged, and a program
+ * if the document names its file.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export const JOB_MS_MAX = 180_000;
 
 interface Section {
   document: string;
-  /** Texts of the headings whose blocks are done, each up to the next heading; all of the document without any. */
+  /** The headings whose blocks are run, each up to the next heading; without any, the whole document. */
   headings?: readonly string[];
   /** Commands that the tests of documents do not run, because they install or build, are done too. */
   withUnrun?: boolean;
@@ -28,7 +28,7 @@ interface Section {
 export interface Job {
   name: string;
   sections: readonly Section[];
-  /** In what is printed if it went well. */
+  /** Matches the output of a success. */
   prints: RegExp;
 }
 
@@ -81,7 +81,7 @@ export const JOBS: readonly Job[] = [
   { name: 'answer a dispute', sections: [{ document: 'docs/disputes.md' }], prints: /goodwill/i },
 ];
 
-/** What the shell gets, for the machine's own ports. Throws if a document has no such section. */
+/** The input of the shell, for the machine's own ports. Throws if a document has no such section. */
 export async function scriptOf({ sections }: Job, { clone, port, vendorPort }: Machine): Promise<string> {
   const parts = await Promise.all(
     sections.map(async (section) => {
@@ -139,7 +139,9 @@ function pythonProgram(blocks: readonly Block[]): string {
   ].join('\n');
 }
 
-/** The user's own, or the system's, whose packages come with it; `undefined` if neither has what the page needs. */
+/**
+ * The user's own, or the system's, whose packages come with it; `undefined` if neither has the packages of the page.
+ */
 export function pythonWithRequests(): string | undefined {
   return ['python3', join('/usr/bin', 'python3')].find(
     (python) => spawnSync(python, ['-c', 'import requests']).status === 0,

@@ -83,21 +83,21 @@ async function registry(): Promise<string> {
   return (await promisify(execFile)(process.execPath, [npm, 'config', 'get', 'registry'])).stdout.trim();
 }
 
-/** Of each command; what comes after is dropped. */
+/** The most output of each command that is kept; the rest is dropped. */
 const PRINTED_LENGTH_MAX = 1_000_000;
 
 export interface Running {
-  /** What it printed so far, on both streams. */
+  /** The output so far, on both streams. */
   printed(): string;
-  /** Resolves when what it printed has the text. Throws where it ends, or takes longer. */
+  /** Resolves when the output contains the text. Throws if the command ends, or takes longer. */
   prints(text: string, msMax: number): Promise<void>;
-  /** Resolves with its exit code, `null` after a signal that it did not handle. Throws where it takes longer. */
+  /** Resolves with its exit code, `null` after a signal that it did not handle. Throws if it takes longer. */
   ends(msMax: number): Promise<number | null>;
   /** To the command alone, or as Ctrl+C of a terminal to whatever it started too. */
   signal(name: NodeJS.Signals, to: 'command' | 'group'): void;
 }
 
-/** Ends what still runs, whatever ends this process. */
+/** Ends everything that still runs, in whatever way this process ends. */
 const kills = new Set<() => void>();
 process.once('exit', () => {
   for (const kill of kills) kill();
@@ -142,7 +142,7 @@ export function start(
   };
   child.once('close', (code) => {
     ended ??= { code };
-    // What outlives the command keeps the number of its group; otherwise another program may get it.
+    // Processes that outlive the command keep the number of its group; otherwise another program may get it.
     isOurs = toGroup(0);
     if (!isOurs) forget();
     change();

@@ -1,5 +1,5 @@
 /**
- * `npm run test:newcomer`: does what a newcomer does, on machines with different versions of Node and npm, and prints
+ * `npm run test:newcomer`: takes a newcomer's steps, on machines with different versions of Node and npm, and prints
  * each step with its time.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * What stands in the real home, where programs leave things that ignore `HOME`: the names in it, and in its folders for
- * settings, caches and data.
+ * The contents of the real home, because some programs ignore `HOME`: the names in it, and in its folders for settings,
+ * caches and data.
  */
 import { readdir } from 'node:fs/promises';
 import { userInfo } from 'node:os';

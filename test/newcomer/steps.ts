@@ -1,6 +1,6 @@
 /**
- * What a newcomer does, step by step: clone, install, start, the pages, stop, start again, the jobs; and what must be so
- * afterwards. Each step has a bound of time.
+ * A newcomer's steps: clone, install, start, the pages, stop, start again, the jobs; and the conditions afterwards.
+ * Each step has a bound of time.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,13 +19,13 @@ export interface Walk {
   server?: Running;
   /** The customer's meters before the restart. */
   meters?: string;
-  /** What stood in the real home before. */
+  /** The contents of the real home before. */
   atHome?: string[];
 }
 
 export interface Step {
   name: string;
-  /** Resolves with what a reader of the report wants to know. Throws where it went wrong. */
+  /** Resolves with the text for the report. Throws if the step fails. */
   take(walk: Walk): Promise<string | undefined>;
 }
 
@@ -37,7 +37,7 @@ const COMMAND_MS_MAX = 180_000;
 const CHECK_MS_MAX = 400_000;
 const PAGE_MS_MAX = 20_000;
 
-/** In whatever npm or the service prints: what makes a newcomer wonder. */
+/** Output of npm or the service that would worry a newcomer. */
 const WORRYING =
   /deprecated|\bwarn(ing)?\b|EBADENGINE|vulnerabilit|ExperimentalWarning|\bundefined\b|\bat .*:\d+:\d+\)?$/im;
 
@@ -202,7 +202,7 @@ export const STEPS: readonly Step[] = [
   },
 ];
 
-/** What a contributor does next. */
+/** A contributor's next steps. */
 export const CONTRIBUTOR_STEPS: readonly Step[] = [
   {
     name: 'npm run check',

@@ -1,6 +1,6 @@
 /**
- * Promise: what a plan's price accrues adds up over any parts of a time, never falls, is half of it for half of a price or
- * twice the period, and is the price itself for a whole unit.
+ * Promise: the accrued price of a plan adds up over any parts of a time, never falls, is half of it for half of a price
+ * or twice the period, and is the price itself for a whole unit.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Whatever is used, given back, replenished or moved to another plan: each threshold is told once until usage falls below
- * it, none is missed, and a change tells one thing of a meter at most.
+ * Whatever is used, given back, replenished or moved to another plan: each threshold is reported once until usage falls
+ * below it, none is missed, and a change reports at most one threshold of a meter.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

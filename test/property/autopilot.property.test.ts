@@ -1,6 +1,6 @@
 /**
- * Whatever the prices, the bound, the day and the requirements: a switch is made from its day on and never before, exactly
- * where the cost of the same traffic stays within the bound; a wider bound never turns a switch into a refusal.
+ * Whatever the prices, the bound, the day and the requirements: a switch is made from its day on and never before,
+ * exactly if the cost of the same traffic stays within the bound; a wider bound never turns a switch into a refusal.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * What a call may cost is known before it runs: the bound of its cost is never below what it comes to, whatever the price
- * and whatever the vendor counts within the demand, and close to it for plain text.
+ * The most that a call may cost is known before it runs: its bound is never below the cost, whatever the price and the
+ * vendor's counts within the demand, and close to it for plain text.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -15,7 +15,7 @@ import { rateCard } from '../support/rate-cards.ts';
 
 const slack = fc.oneof(fc.constant(0), fc.nat(6_000));
 
-/** What the request of this usage asked for: no less of anything. */
+/** The demand of a request with this usage: at least as much of everything. */
 const demandOf = (used: Usage, more: { input: number; uses: number; tier: ServiceTier | undefined }): Demand => ({
   inputTokens: used.inputTokens + more.input,
   uses: {

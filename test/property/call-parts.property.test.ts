@@ -1,6 +1,6 @@
 /**
- * A call with parts costs and uses what its parts do, in any order; and if a part gets its price later, the call ends where it
- * would have ended with that price at once.
+ * The cost and usage of a call with parts are the sums of its parts, in any order; and if a part gets its price later,
+ * the result is the same as with that price at once.
  */
 
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 /**
- * Promise: a search finds in SQLite exactly the texts that contain what is sought, whatever the case and the script.
+ * Promise: a search in SQLite finds exactly the texts that contain the searched one, in any case and script.
  */
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';

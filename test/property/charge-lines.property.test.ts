@@ -1,6 +1,6 @@
 /**
- * The lines of a charge sum to it, to the nano-USD: for a call of any parts, whoever pays for each, whatever has no rate, in
- * batch and not, with any markup; also after a correction, and of charges that were stored before their cost was kept.
+ * The lines of a charge sum to it, to the nano-USD: for a call of any parts and payers, whatever has no rate, in batch
+ * and not, with any markup; also after a correction, and for charges that were stored before their cost was kept.
  */
 
 import fc from 'fast-check';

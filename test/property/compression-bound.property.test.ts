@@ -1,5 +1,5 @@
 /**
- * What a session reports of savings stays within the input of its call, whether it is refused or cut.
+ * The savings that a session reports stay within the input of its call, whether the report is refused or cut.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * JSON and TOON lose nothing: what stands in the compressed text, read back, is what stood in the text before.
+ * JSON and TOON lose nothing: the value of the compressed text equals the original value.
  */
 import { decode } from '@toon-format/toon';
 import fc from 'fast-check';

@@ -85,7 +85,7 @@ const anything = fc.oneof(
   fc.constantFrom(...PROTECTED),
   fc.string({ unit: CHARACTER, maxLength: 8 }),
 );
-/** What instructions below 0.7 consist of, and what ends them. */
+/** Examples of instructions below 0.7, and of the marks that end them. */
 const instructions = fc
   .array(
     fc.constantFrom(
@@ -116,7 +116,7 @@ const profiles: fc.Arbitrary<CompressionProfile> = fc.record({
 });
 const RUNS = { numRuns: swept(1_000, 300) };
 
-/** Where each part is found, after the one before it. */
+/** The positions of the parts, each after the one before it. */
 function inOrder(parts: readonly string[], text: string): boolean {
   let at = 0;
   return parts.every((part) => {

@@ -1,6 +1,6 @@
 /**
  * Overage is priced exactly: its components are its units, cutting it up changes no total, more never costs less, and
- * the total is what counting unit by unit gives. An increment is paid for once, by somebody or by nobody.
+ * the total equals the count unit by unit. An increment is paid for once, by somebody or by nobody.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -105,7 +105,7 @@ describe('priceOverage', () => {
   test('the total equals unit-by-unit counting, with each tier rounded once, half up', () => {
     fc.assert(
       fc.property(tiersUpTo(30), fc.nat(60), (list, units) => {
-        // Of each tier its number of units; then the price of all of them, as a fraction, to the nearest whole.
+        // The number of units in each tier; then the price of all of them, as a fraction, to the nearest whole.
         const counts = list.map(() => 0n);
         for (let unit = 1; unit <= units; unit += 1) {
           const index = list.findIndex(({ upTo }) => upTo === null || unit <= Number(upTo));

@@ -21,7 +21,7 @@ const RUNS = 3_000;
 const NOT_LOWERED = 1e9;
 const PLAN = { payg: { enabled: true } } as Plan;
 
-/** Whether the call would run on credit; with what else it was refused for. Throws if it can overspend. */
+/** Whether the call would run on credit; and the other reason of its refusal. Throws if it can overspend. */
 async function judge(call: GeneratedCall, lowered: number): Promise<string> {
   const bounded = await boundOf(call);
   if (!bounded.ok) return bounded.why;
@@ -42,7 +42,7 @@ async function judge(call: GeneratedCall, lowered: number): Promise<string> {
     const wrong = (what: string) =>
       new Error(`${call.form} at ${kind}: ${what} ${JSON.stringify({ usage, arrived, bound, perAnswer })}`);
     if (!priced.known) throw wrong(priced.reason);
-    // A model is billed by tokens, or by what it makes.
+    // A model is billed by tokens, or by its products.
     const free = priced.cost.assumptions.find((assumption) => /^(?:web|file)Search: no rate/.test(assumption));
     if (free) throw wrong(free);
     if (priced.cost.totalNanoUsd > held) throw wrong(`${priced.cost.totalNanoUsd - held} beyond ${held}`);

@@ -1,6 +1,6 @@
 /**
- * A denial for want of credit: with the output tokens that it says, the same call passes, and with one more it does not; and
- * it passes once what it needs is there.
+ * A denial for lack of credit: with the stated output tokens, the same call passes, and with one more it does not; and
+ * it passes when the needed amount is available.
  */
 
 import fc from 'fast-check';

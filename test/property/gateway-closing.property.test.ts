@@ -14,7 +14,7 @@ import { WrittenTokens } from '../../src/vendors/written-tokens.ts';
 
 const anything = fc.jsonValue({ maxDepth: 3 });
 const text = fc.constantFrom('a', '', 'wörld');
-/** What a vendor sends in this place, or anything else. */
+/** A vendor's usual value in this place, or any other. */
 const mostly = (...values: fc.Arbitrary<unknown>[]) =>
   fc.oneof({ weight: 4, arbitrary: fc.oneof(...values) }, anything);
 const place = mostly(fc.nat({ max: 3 }));

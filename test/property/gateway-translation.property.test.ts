@@ -1,6 +1,6 @@
 /**
- * Translation loses nothing: what a request says arrives once and in order, what an answer says is the same whole and
- * streamed however the network cuts it, it goes back as it came, and the usage is the same in both forms.
+ * Translation loses nothing: each part of a request arrives once and in order, an answer has the same content whole and
+ * streamed however the network cuts it, it goes back unchanged, and the usage is the same in both forms.
  */
 import type { Usage } from '@anthropic-ai/sdk/resources/messages';
 import fc from 'fast-check';
@@ -178,7 +178,7 @@ function essence(block: object): object {
   return listOf(citations).length > 0 ? { ...rest, citations } : rest;
 }
 
-/** What OpenAI's form has no member for that our readers know. */
+/** The usage that our readers know but OpenAI's form has no member for. */
 function common(usage: VendorUsage | null) {
   const { region: _region, speed: _speed, cacheWrite1hInputTokens: _hour, ...rest } = { ...usage };
   return { searches: 0, ...rest };
@@ -225,7 +225,7 @@ function withoutParsed(message: object): object {
   return rest;
 }
 
-/** A conversation, and what it says in its order: texts, images, tool calls with their results, thinking. */
+/** A conversation, and its contents in order: texts, images, tool calls with their results, thinking. */
 interface Said {
   message: object;
   says: string[];

@@ -1,6 +1,6 @@
 /**
- * A charge by the hold, whatever the price has no rate for: never below the lines that have one, within the hold where the
- * vendor kept to its bound, and exact on a side that has all its rates.
+ * A charge by the hold, whatever has no rate: never below the lines that have one, within the hold if the vendor kept
+ * to its bound, and exact on a side that has all its rates.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

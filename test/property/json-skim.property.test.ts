@@ -1,6 +1,6 @@
 /**
- * A skimmed answer is the same JSON without what is long in it, wherever its bytes are cut; and events stay events. Its
- * usage is in it whatever stands before, in bounded memory.
+ * A skimmed answer is the same JSON without its long texts, wherever its bytes are cut; and events stay events. Its
+ * usage is kept whatever comes before it, in bounded memory.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -38,7 +38,10 @@ function skimmed(bytes: Uint8Array, at: readonly number[], of: 'document' | 'lin
     .join('');
 }
 
-/** The value with each text empty whose JSON has more than 1,024 bytes, and lists without numbers and literals. */
+/**
+ * The value with empty texts in place of those whose JSON has more than 1,024 bytes, and with lists without numbers and
+ * literals.
+ */
 function withoutLong(value: unknown): unknown {
   if (typeof value === 'string') return encoder.encode(JSON.stringify(value)).length - 2 > 1_024 ? '' : value;
   if (Array.isArray(value))

@@ -1,5 +1,5 @@
 /**
- * A JSON text whose members change stands for the changed object, and every other member stays as it was written.
+ * A JSON text with changed members means the changed object, and every other member keeps its spelling.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -90,7 +90,7 @@ test('keeps digits that no number has, spaces and escapes', () => {
 const member = (key: string, text: string) => ({ name: key, text, gaps: ['', '', ''] as [string, string, string] });
 const afterColon = (list: { name: string; gaps: [string, string, string] }[], key: string) =>
   list.find((one) => one.name === key)?.gaps[2] ?? '';
-/** Members in the order of their names, because what is added comes last. */
+/** Members in the order of their names, because added ones come last. */
 function sorted(value: Fields): [string, unknown][] {
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
 }

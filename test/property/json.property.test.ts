@@ -1,5 +1,5 @@
 /**
- * What is counted in a JSON text before it is parsed is what is there when it is: in every spelling of it.
+ * The count of a JSON text before parsing equals the count after it, in every spelling.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -56,7 +56,7 @@ function written(value: unknown, choose: () => number): string {
   return space() + write(value) + space();
 }
 
-/** Strings that look like structure, and those that are hard to find the end of. */
+/** Strings that look like structure, and strings whose end is hard to find. */
 const oddText = fc.array(
   fc.constantFrom(
     '"',

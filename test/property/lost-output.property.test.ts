@@ -1,6 +1,6 @@
 /**
- * Promise: the output of a lost answer is never below what came of it, never above its bound, and never less for more
- * time, a higher rate or more text; what no answer told of the rate is taken for 500 tokens a second.
+ * Promise: the output of a lost answer is never below its received part, never above its bound, and never less for more
+ * time, a higher rate or more text; if no answer showed the rate, it counts as 500 tokens a second.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

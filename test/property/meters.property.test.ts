@@ -1,7 +1,6 @@
 /**
- * The meters always add up: after any sequence of begins, ends, timeouts and late ends they say what a ledger says that
- * merely writes down what was held, given back and consumed. Under BLOCK, callers that keep to what they were allowed
- * never pass a limit.
+ * The meters always add up: after any sequence of begins, ends, timeouts and late ends, they equal a ledger that merely
+ * writes down every hold, return and consumption. Under BLOCK, callers that keep to their allowance never pass a limit.
  */
 
 import fc from 'fast-check';
@@ -101,7 +100,7 @@ const steps = fc.array(
 /** Quantities in thousandths, so that the ledger adds integers only. */
 type Amounts = Map<MeterName, number>;
 
-/** What was consumed and what each open call holds, written down and never computed from the account. */
+/** The consumption and the holds of each open call, written down and never computed from the account. */
 class Ledger {
   readonly consumed: Amounts = new Map();
   readonly held = new Map<string, Amounts>();
@@ -176,7 +175,7 @@ function expectBooksToAgree(current: Account, ledger: Ledger): void {
     const bound = ledger.limit(meter);
     expect([meter, limit, unlimited]).toEqual([meter, bound === null ? null : bound / 1000, bound === null]);
     expect([meter, remaining]).toEqual([meter, bound === null ? UNLIMITED_REMAINING : ledger.left(meter) / 1000]);
-    // Within its limit, a meter is used up by exactly what remains.
+    // Within its limit, a meter is used up by exactly its remainder.
     if (bound !== null && ledger.used(meter) <= bound)
       expect([meter, Math.round((used + remaining) * 1000)]).toEqual([meter, bound]);
     expect(current.meters.reserved[meter] ?? 0).toBeGreaterThanOrEqual(0);

@@ -262,7 +262,7 @@ describe('a cost', () => {
         const quantityOf = (name: string) => lines.find(({ component }) => component === name)?.quantity ?? 0;
         expect(quantityOf('input') + quantityOf('cachedInput') + quantityOf('cacheWrite')).toBe(usage.inputTokens);
         expect(quantityOf('output')).toBe(usage.responseTokens);
-        // What is not on a line is named.
+        // A quantity without a line is named.
         for (const [name, quantity] of [
           ['webSearch', usage.searches],
           ['audioSeconds', usage.audioSeconds],

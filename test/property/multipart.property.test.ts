@@ -1,6 +1,6 @@
 /**
- * The parts of a form are found wherever its bytes are cut, and they are those that Node finds in the whole. A form that
- * readers could take for different ones is broken, wherever it is cut.
+ * The parts of a form are found wherever its bytes are cut, and equal those that Node finds in the whole. A form that
+ * readers could read differently is broken, wherever it is cut.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const content = fc.string({
 });
 const name = fc.string({ unit: fc.constantFrom('file', 'purpose', 'x', '[]', '.'), minLength: 1, maxLength: 3 });
 const parts = fc.array(fc.record({ name, content, isFile: fc.boolean() }), { maxLength: 5 });
-/** What stands before the first boundary, and behind the last. */
+/** The bytes before the first boundary, and after the last. */
 const preamble = fc.constantFrom('', '\r\n', '\r\n\r\n');
 const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound', 'x');
 const cuts = fc.array(fc.nat(2_000), { maxLength: 30 });
@@ -35,7 +35,7 @@ function cutAt(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
   return ends.map((end, index) => bytes.slice(ends[index - 1] ?? 0, end));
 }
 
-/** What the scanner finds, with the content of each part in one text. Each chunk is overwritten once it was taken. */
+/** The scanner's events, with the content of each part in one text. Each chunk is overwritten after it was taken. */
 function scan(boundary: string, chunks: readonly Uint8Array[]) {
   const scanner = new FormScanner(boundary);
   const found: { name: string | null; content: string; isWhole: boolean }[] = [];
@@ -73,7 +73,7 @@ describe('a form', () => {
         const around = new Uint8Array(Buffer.concat([Buffer.from(before), bytes, Buffer.from(behind)]));
         const { bytes: read, ...scanned } = scan(boundaryOf(type) ?? '', cutAt(around, at));
         expect(scanned).toEqual({ found: expected, broken: null, isComplete: true });
-        // What is no content is told as well: together that is the form up to its last boundary.
+        // The scanner also reports the other bytes: together they are the form up to its last boundary.
         expect(decoder.decode(read)).toBe(before + decoder.decode(bytes));
       }),
     );

@@ -1,6 +1,7 @@
 /**
- * What is said to pay next is what pays: whatever the plan allows, what is used, held and owed, and whatever the policy, a
- * call that begins and an increment that is recorded are paid as was said, or denied for the reason that was said.
+ * The announced next payer pays: whatever the plan allows, whatever is used, held and owed, and whatever the policy,
+ * the announced payer pays for a call that begins and an increment that is recorded, or they are denied for the
+ * announced reason.
  */
 
 import fc from 'fast-check';
@@ -106,7 +107,7 @@ const accounts = fc
     return { ...rest, wallet, subscription: { ...subscription, canceledAtMs: canceled === 0 ? 1 : null } };
   });
 
-/** What a call that began says of who pays for the tier. */
+/** The payer of the tier, according to a call that began. */
 function payerOf(call: Call, before: Account, tier: Tier): Exclude<NextPayer['by'], 'nobody'> {
   if (call.credit?.tiers.includes(tier)) return 'balance';
   expect(call.reserved[`${tier}Calls`]).toBe(1);
@@ -203,7 +204,7 @@ test('a customer is on credit where the balance pays for a tier, or would if ope
   );
 });
 
-/** Whether the balance pays for something now, and of which slots purchased units do. */
+/** Whether the balance pays for something now, and the slots whose purchased units pay. */
 function paying(of: Account) {
   const slots = METER_SLOTS.map((slot) => ({ slot, by: slotPayer(of, slot, NOW_MS).by }));
   const tiers = TIERS.map((tier) => tierPayer(of, tier, { neededNanoUsd: 0n, nowMs: NOW_MS }).by);

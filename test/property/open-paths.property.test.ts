@@ -86,7 +86,7 @@ describe('a target', () => {
         expect(target.origin).toBe('https://api.vendor.example');
         expect([target.username, target.password, target.hash]).toEqual(['', '', '']);
         expect(isListed(target.pathname, OPEN)).toBe(true);
-        // What is sent is what was matched.
+        // The matched path is the one that is sent.
         expect(new URL(target.href).pathname).toBe(target.pathname);
         for (const reading of reread(target.pathname)) expect(isListed(reading, OPEN), reading).toBe(true);
       }),

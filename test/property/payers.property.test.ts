@@ -1,7 +1,6 @@
 /**
- * Each credit has what it would have had in a history without what was taken back, however many mistakes there were and in
- * whatever order they were taken back. No credit expires meanwhile. Of a balance that was overdrawn it is the sum that is the
- * same.
+ * Each credit equals that in a history without the reversed mistakes, for any number of mistakes and any order of
+ * reversals. No credit expires meanwhile. For an overdrawn balance, the sums are equal.
  *
  * VITE_SEED runs a seed again.
  */
@@ -33,7 +32,7 @@ const NEVER_REACHED_MS = 1_000_000;
 type Step =
   | { kind: 'grant'; amount: number; expiry: number | null }
   | { kind: 'take'; amount: number; mistake: boolean }
-  /** Of the mistakes that were not taken back yet. */
+  /** Chosen among the mistakes that are not reversed yet. */
   | { kind: 'take back'; which: number };
 
 const amount = fc.integer({ min: 1, max: 12 });
@@ -72,11 +71,11 @@ const left = ({ credits }: Wallet) => credits.map(({ creditId, remaining }) => [
 
 interface World {
   grant(credit: { amount: number; expiry: number | null }, atMs: number): void;
-  /** Returns what takes it back. */
+  /** Returns the function that reverses it. */
   take(amount: number, atMs: number): (atMs: number) => void;
 }
 
-/** What was not taken back by a step is taken back at the end. */
+/** Mistakes that no step reversed are reversed at the end. */
 function play(steps: readonly Step[], withMistakes: boolean, world: World) {
   const mistakes: ((atMs: number) => void)[] = [];
   let atMs = 0;

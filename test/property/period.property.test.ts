@@ -11,7 +11,7 @@ const HOUR_MS = 60 * 60 * 1000;
 
 const anchors = fc.oneof(
   fc.integer({ min: Date.UTC(1970, 0, 1), max: Date.UTC(2100, 0, 1) }),
-  // Ends of months, where the calendar is hard.
+  // The ends of months, where the calendar is difficult.
   fc
     .record({
       year: fc.integer({ min: 1996, max: 2104 }),

@@ -59,7 +59,7 @@ function begin(model: Naive, on: PlanVersion, nowMs: number): void {
   Object.assign(model, { plan: on, pending: null, anchorMs: nowMs, interval, step: 0, startMs: nowMs, endMs, used: 0 });
 }
 
-/** Usage and date stay, where both plans have a date; else the date is that of the plan, counted from now. */
+/** Usage and date stay if both plans have a date; otherwise the date is the plan's, counted from now. */
 function prorate(model: Naive, on: PlanVersion, nowMs: number): void {
   const interval = on.plan.replenish;
   model.plan = on;

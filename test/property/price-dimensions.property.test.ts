@@ -1,6 +1,6 @@
 /**
- * Whatever dimensions a price and a usage have: each token is on one line, each line is rounded once, the lines sum to the
- * cost, and what has no rate is named.
+ * Whatever dimensions a price and a usage have: each token is on one line, each line is rounded once, the lines sum to
+ * the cost, and uses without a rate are named.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

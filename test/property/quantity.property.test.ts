@@ -1,6 +1,6 @@
 /**
- * Fractions of a second add up exactly: any sum of thousandths is the thousandths' sum, in any order, and what is
- * subtracted again leaves nothing behind.
+ * Fractions of a second add up exactly: any sum of thousandths is the thousandths' sum, in any order, and subtracting
+ * everything leaves zero.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -74,7 +74,7 @@ test('injected episodes are found, and nothing else', () => {
   const seeds = sampleOf(SEEDS, CASES_IN_SAMPLE);
   // The rise of a share is found in two series: of the customer, and of the organization.
   const kinds = ANOMALY_KINDS.filter((kind) => kind !== 'CUSTOMER_SHARE_RISE');
-  /** What a share must be, less what a sample of so many kinds of cases may miss. */
+  /** The required share, less the possible deviation in a sample of so many kinds of cases. */
   const least = (share: number, of: number) => share - missOf(share, of * seeds.length, of * CASES);
   for (const kind of kinds) {
     const found = measure(kind, seeds);
@@ -204,7 +204,7 @@ function inject(
   const lasting = kind === 'SILENCE' || kind === 'COST_PER_CALL_SHIFT' || kind === 'CACHE_RATE_DROP';
   const length = byHours ? Math.floor(c.between(3, 9)) : 24 * Math.floor(c.between(lasting ? 3 : 1, lasting ? 10 : 4));
   const firstDay = Math.floor(c.between(16, rates.length / 24 - Math.ceil(length / 24)));
-  // By hours: within the working day, where there is usage to bend.
+  // By hours: within the working day, which has usage to change.
   const start = firstDay * 24 + (byHours ? 9 : 0);
   const isNew = kind === 'NEW_EXPENSIVE_MODEL' || kind === 'NEW_EXPENSIVE_FEATURE';
   const end = isNew ? Math.min(rates.length, start + 7 * 24) : start + length;
@@ -236,7 +236,7 @@ function drawBuckets(
 ): AnomalyCase['buckets'] {
   const size = resolution === 'hour' ? 1 : 24;
   const spread = c.pick([0.2, 0.6]);
-  // Of its own, so that what else is drawn does not depend on it.
+  // A random sequence of its own, so that the other draws do not depend on it.
   const other = chance(startMs + rates.length);
   const buckets: AnomalyCase['buckets'] = [];
   for (let at = 0; at < rates.length; at += size) {

@@ -1,11 +1,11 @@
 /**
- * Forecasts are as sure as they say: over hundreds of seeded customers of each family, P10 to P90 holds the outcome in
- * 70 to 90 percent of cases, and the error stays below that of repeating the last week.
+ * Forecasts are as certain as they claim: over hundreds of seeded customers of each family, P10 to P90 holds the
+ * outcome in 70 to 90 percent of cases, and the error stays below that of repeating the last week.
  *
- * Intervals are those of a customer's own errors, which old ones still widen after a level has settled, so families that
- * settle are held more often. A single week shows each weekday once: what differs counts as errors, and nearly every
- * outcome is held. The last two groups have a wider band, because some of it (growth over a short history) cannot be
- * foreseen at all.
+ * Intervals are those of a customer's own errors, which old ones still widen after a level has settled, so their
+ * intervals hold more outcomes of families that settle. A single week shows each weekday once: differences count as
+ * errors, and nearly every outcome is held. The last two groups have a wider band, because some of it (growth over a
+ * short history) cannot be foreseen at all.
  */
 import { describe, expect, test } from 'vitest';
 import { forecast } from '../../src/readings/forecast/forecast.ts';
@@ -15,7 +15,10 @@ import { missOf, ratioMissOf, sampleOf } from '../support/sweep.ts';
 const CASES = 300;
 const FIRST_SEED = 900_000;
 const SEEDS = Array.from({ length: CASES }, (_, at) => FIRST_SEED + at);
-/** Of a family in a sample; but all of those next to a bound, which are the first to show a small change of a constant. */
+/**
+ * The cases of a family in a sample; families near a bound have all, because they show a small change of a constant
+ * first.
+ */
 const CASES_IN_SAMPLE = 75;
 const NEXT_TO_A_BOUND = new Set(['weekly', 'oneWeekOld', 'saturating']);
 

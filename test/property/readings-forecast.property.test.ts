@@ -1,6 +1,6 @@
 /**
- * What holds of every forecast: quantiles in order and never negative, scale in, scale out, and an allowance that runs
- * out exactly when less is left than is expected.
+ * The rules of every forecast: quantiles in order and never negative, scaled input gives scaled output, and an
+ * allowance runs out exactly if less is left than is expected.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

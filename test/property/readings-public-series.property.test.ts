@@ -15,10 +15,10 @@ import { missOf, ratioMissOf, sampleOf } from '../support/sweep.ts';
 
 const LENGTHS = [14, 30, 60, 100];
 const HORIZONS = [1, 3, 7, 14, 30];
-/** Moments for each length and horizon, spread over the whole series; and those of a sample. */
+/** The moments for each length and horizon, spread over the whole series; and those of a sample. */
 const ORIGINS = 30;
 const ORIGINS_IN_SAMPLE = 10;
-/** Of each series. */
+/** The cases of each series. */
 const CASES = LENGTHS.length * HORIZONS.length * ORIGINS;
 
 /** `errorMax`: of the expected quantity, against repeating the last week. */

@@ -1,6 +1,6 @@
 /**
- * A call that is given its price later ends where it would have ended with that price at once: allowance, balance, tier and
- * cost. And once is enough.
+ * A call that gets its price later ends in the same state as with that price at once: allowance, balance, tier and
+ * cost. A second time changes nothing.
  */
 
 import fc from 'fast-check';
@@ -37,7 +37,7 @@ const history = fc.record({
   ),
 });
 
-/** What is consumed of each meter, without those of which nothing is. */
+/** The consumption of each meter, without the unused ones. */
 const usedOf = ({ meters }: Account) =>
   Object.fromEntries(Object.entries(meters.consumed).filter(([, used]) => used !== 0));
 

@@ -1,6 +1,6 @@
 /**
- * Whatever the policy and the call: a decision depends on nothing but the key and the version, and a higher rate keeps
- * what a lower one kept.
+ * Whatever the policy and the call: a decision depends only on the key and the version, and a higher rate keeps every
+ * call of a lower one.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,8 +1,8 @@
 /**
- * Nobody spends more than they have: whatever calls begin, take steps, end, are lost or time out, and whatever is granted,
- * revoked, settled or expires meanwhile, the balance less pending charges is never below zero and covers what is held, as
- * long as no call costs more than its bound. If a plan holds what is expected, they go no further below zero than the
- * bounds of the calls that were open at the same time.
+ * Nobody spends more than they have: whatever calls begin, take steps, end, are lost or time out, and whatever is
+ * granted, revoked, settled or expires meanwhile, the balance less pending charges is never below zero and covers the
+ * holds, as long as no call costs more than its bound. If a plan holds expected costs, the balance goes no further
+ * below zero than the bounds of the calls that were open at the same time.
  *
  * Only a figure that comes after the deadline of its call can exceed that, because the hold was released then.
  */
@@ -102,7 +102,7 @@ const NOTHING_SEEN = {
   expired: 0,
 };
 let seen = { ...NOTHING_SEEN };
-/** The same on plans that hold what is expected. */
+/** The same on plans that hold expected costs. */
 let seenExpected = { held: 0, exceeded: 0, belowZero: 0 };
 
 /** The books of one customer who has nothing but credit. */
@@ -113,11 +113,11 @@ class Books {
   /** Estimated at their deadline, and not replaced yet. */
   lost: Call[] = [];
   charges: { id: string; amount: bigint }[] = [];
-  /** What late figures may have taken beyond any hold. */
+  /** The amount that late figures may have taken beyond any hold. */
   beyond = 0n;
-  /** What the calls that were open after the last begin could take beyond their holds. */
+  /** The amount that the calls open after the last begin could take beyond their holds. */
   declared = 0n;
-  /** What answers came to of their bounds, so far. */
+  /** The answers' shares of their bounds so far. */
   readonly shares = Array.from({ length: 20 }, () => 100_000);
   readonly markupPercent: number;
   readonly holds: HoldPolicy;
@@ -136,7 +136,7 @@ class Books {
     return `id-${this.#serial}`;
   }
 
-  /** As the object does it: calls whose deadline has come, then credits. */
+  /** In the object's order: calls whose deadline has come, then credits. */
   catchUp(): void {
     for (const call of this.open.filter(({ deadlineAtMs }) => deadlineAtMs <= this.nowMs)) {
       this.open = this.open.filter((each) => each !== call);
@@ -210,7 +210,7 @@ class Books {
     const before = availableUsd(this.account.wallet);
     const { wallet } = this.account;
     const isHeld = wallet.held !== '0';
-    // What is kept of an expired credit for the holds is gone with them.
+    // The part of an expired credit that holds keep ends with them.
     const free = availableUsd(expireCredits({ ...wallet, held: '0' }, this.nowMs));
     const {
       account: after,
@@ -221,7 +221,7 @@ class Books {
       nowMs: this.nowMs,
     });
     seen.calls += 1;
-    // Worked out by themselves: what would have to be there.
+    // Computed independently: the amount that would have to be available.
     const asked = holdUsd === null ? null : BigInt(Math.round(holdUsd * 1e9));
     const tokens = Math.min(inSteps ? 64 : fits ? 1_280 : output, output);
     const costs = (outputTokens: number) =>
@@ -283,7 +283,7 @@ class Books {
     this.open = this.open.map((each) => (each === call ? extended.call : each));
   }
 
-  /** What a call may cost at most, without the markup: what it holds. */
+  /** The most that a call may cost, without the markup: its hold. */
   private usageWithin(call: Call, share: number) {
     const { credit } = call;
     const { steps, outputTokens = 0 } = credit ?? {};
@@ -345,7 +345,7 @@ class Books {
     if (amount >= 0n) this.account = changeWallet(this.account, settle(wallet, amount, reference, this.nowMs));
     else {
       seen.givenBack += 1;
-      // To a credit that expired long ago: what nobody can spend any more.
+      // To a credit that expired long ago: nobody can spend the amount any more.
       const expired = {
         creditId: 'old',
         unit: 'USD' as const,
@@ -386,7 +386,7 @@ class Books {
   }
 }
 
-/** What an open call may cost beyond its hold: nothing, unless what is expected is held. */
+/** The amount that an open call may cost beyond its hold: zero, unless the hold is an expected cost. */
 function mostBeyond({ credit }: Call): bigint {
   if (!credit?.expectation?.isHeld) return 0n;
   const beyond = BigInt(credit.expectation.boundNanoUsd) - BigInt(credit.heldNanoUsd);

@@ -19,7 +19,7 @@ const refused: fc.Arbitrary<Address> = fc.oneof(
   fc.tuple(fc.constant(198), fc.integer({ min: 18, max: 19 }), byte, byte),
   fc.tuple(fc.integer({ min: 224, max: 255 }), byte, byte, byte),
 );
-/** First bytes none of whose addresses are special. */
+/** First bytes without special addresses. */
 const open: fc.Arbitrary<Address> = fc.tuple(fc.constantFrom(1, 8, 13, 52, 104, 140, 151, 199, 223), byte, byte, byte);
 
 /** One number, written in a base that the URL parser knows. */
@@ -30,7 +30,7 @@ const base = fc.constantFrom(
   (value: number) => (value === 0 ? '00' : `0${value.toString(8)}`),
   (value: number) => `0x000${value.toString(16)}`,
 );
-/** In one to four parts: the last part holds what is left of the address. */
+/** In one to four parts: the last part holds the rest of the address. */
 const notation = fc.tuple(fc.integer({ min: 1, max: 4 }), base, base, base, base);
 const disguise = fc.constantFrom(
   (text: string) => text,

@@ -1,6 +1,6 @@
 /**
- * A figure that makes no sense changes no other figure and takes nothing back, and what the vendor reported is never counted
- * lower, whatever the order.
+ * A figure that makes no sense changes no other figure and takes nothing back, and no reported figure is counted lower,
+ * in any order.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const odd = fc.oneof(
   fc.double({ min: -1e9, max: -0.001, noNaN: true }),
 );
 
-/** Where an answer has its figures, and what of ours each of them is or is within. */
+/** The places of the figures in an answer, and our figure that each equals or is a part of. */
 const FORMS = {
   chat: {
     whole: (usage: object) => ({ model: 'm', choices: [{ message: {}, finish_reason: 'stop' }], usage }),

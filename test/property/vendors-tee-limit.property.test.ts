@@ -11,7 +11,7 @@ import { cut, DONE, delta, meter, sentBy, text } from '../support/metered-stream
 const words = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { maxLength: 12 });
 const cuts = fc.array(fc.nat(), { maxLength: 30 });
 
-/** The count after each of the words, of which each with text counts. */
+/** The count after each of the words; only words with text count. */
 function countsOf(list: string[]): number[] {
   const count = new TokenCount();
   let pieces = 0;

@@ -1,5 +1,6 @@
 /**
- * The wallet against a naive purse of single coins: what is spent first, what expires when, and books that always sum.
+ * The wallet against a naive purse of single coins: the order of spending, the times of expiry, and books that always
+ * sum.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -62,11 +63,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40, size: 'max' },
 );
 
-/** The purse: coins, and the nano-USD that are owed while there are none. */
+/** The purse: coins, and the owed nano-USD while there are none. */
 class Purse {
   coins: Coin[] = [];
   owed = 0;
-  /** What open calls hold, one by one, and pending charges. */
+  /** The holds of open calls, one by one, and pending charges. */
   holds: number[] = [];
   pending: number[] = [];
 
@@ -81,7 +82,7 @@ class Purse {
     }
   }
 
-  /** In the order in which they are spent: those that expire first, of them the oldest. */
+  /** In the order of spending: those that expire first, among them the oldest. */
   inOrder(of: CreditUnit): Coin[] {
     const own = this.coins.filter(({ unit }) => unit === of);
     return own.sort((x, y) => Math.sign(x.expiresAtMs - y.expiresAtMs) || x.grantedAtMs - y.grantedAtMs);
@@ -100,7 +101,7 @@ class Purse {
     this.coins = this.coins.filter((coin) => coin.expiresAtMs > nowMs || kept.has(coin));
   }
 
-  /** What is left of it because somebody has a claim goes with the claim. Nothing happens where all of it is claimed. */
+  /** The claimed rest of it ends with the claim. Nothing happens if all of it is claimed. */
   revoke(creditId: string, nowMs: number): void {
     const kept = new Set(this.inOrder('USD').slice(0, this.claimed()));
     const own = this.coins.filter((coin) => coin.creditId === creditId);
@@ -114,7 +115,7 @@ class Purse {
   }
 }
 
-/** The entries that were made since `before` tell, one by one, how its balances became those of `after`. */
+/** The entries since `before` explain, one by one, how its balances became those of `after`. */
 function expectEntriesToExplain(before: Wallet, after: Wallet): void {
   const balances = new Map(UNITS.map((of) => [of, balanceOf(before, of)]));
   for (const entry of after.entries.slice(before.entries.length)) {
@@ -134,7 +135,7 @@ test('any history leaves the same balances as a model with single coins, and led
       const purse = new Purse();
       for (const [index, step] of history.entries()) {
         const before = wallet;
-        // Grants of the same instant are in no order; here each has an instant of its own.
+        // Grants at the same instant have no order; here each has an instant of its own.
         nowMs += 1;
         if (step.kind === 'wait') nowMs += step.ms;
         wallet = expireCredits(wallet, nowMs);
@@ -192,7 +193,7 @@ test('any history leaves the same balances as a model with single coins, and led
           .map(({ expiresAtMs }) => expiresAtMs)
           .filter((atMs) => Number.isFinite(atMs) && atMs > nowMs);
         expect(nextExpiryMs(wallet, nowMs)).toBe(expiries.length === 0 ? null : Math.min(...expiries));
-        // Whoever owes has nothing: what is granted repays first.
+        // A purse in debt has no credit: a grant repays first.
         expect(purse.owed === 0 || wallet.credits.every((credit) => credit.unit !== 'USD')).toBe(true);
         expect(BigInt(wallet.held) + BigInt(wallet.unsettled)).toBe(BigInt(purse.claimed()));
       }
@@ -266,7 +267,7 @@ test('holds and unsettled charges lower the available amount but not the balance
       expect(balanceOf(busy, 'USD')).toBe(balanceOf(wallet, 'USD'));
       expect(availableUsd(busy)).toBe(balanceOf(wallet, 'USD') - held - promised);
       expect(release(busy, held)).toEqual(addUnsettled(wallet, promised));
-      // What a charge gives back cannot be spent on its way.
+      // The amount that a charge gives back cannot be spent on its way.
       expect(addUnsettled(busy, -promised)).toBe(busy);
       const settled = settle(busy, promised, 'charge', 6);
       expect(availableUsd(settled)).toBe(availableUsd(busy));

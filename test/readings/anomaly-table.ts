@@ -104,7 +104,7 @@ function windowTable(series: readonly PublicSeries[]): WindowRow[] {
   return [...rows.values()].filter(({ ours }) => ours.windows > 0).sort((a, b) => (a.group < b.group ? -1 : 1));
 }
 
-/** What is to be found with 14 days of history, and how few false episodes there may be. */
+/** The goals with 14 days of history: the episodes to find, and the most false ones. */
 const GOALS: Readonly<Record<string, Goal>> = {
   'spike x3': { atLeast: 0.9 },
   'drop to 30 %': { atLeast: 0.8 },

@@ -23,7 +23,7 @@ export const METHODS: readonly Method[] = ['callmeter', 'seasonalNaive', 'plainM
 interface Judged {
   error: number;
   held: boolean;
-  /** Winkler's interval score: the width, and ten times what an outcome lies outside. Small is good. */
+  /** Winkler's interval score: the width, and ten times the distance of an outcome outside of it. Small is good. */
   winkler: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tables of forecasts: how many outcomes P10 to P90 holds, errors and Winkler scores against the rivals, for the
- * held-out series, those for development, and all.
+ * The tables of forecasts: the number of outcomes that P10 to P90 holds, errors and Winkler scores against the rivals,
+ * for the held-out series, those for development, and all.
  */
 import { setImmediate } from 'node:timers/promises';
 import { PUBLIC_SERIES_NAMES, readPublicSeries } from '../support/public-series.ts';

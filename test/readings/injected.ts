@@ -1,6 +1,6 @@
 /**
- * Injected episodes: windows of public series of which one day or a few are multiplied, and how many of them are found
- * beside how much is found in the same windows without them.
+ * Injected episodes: windows of public series in which one day or a few are multiplied, the number of them that is
+ * found, and the number found in the same windows without them.
  */
 import { dayBuckets, detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import type { AnomalyKind, UsageBucket } from '../../src/readings/anomalies/episode.ts';
@@ -72,7 +72,7 @@ export function isMeasurable(series: PublicSeries): boolean {
   return (days[Math.floor(days.length / 2)] ?? 0) >= EVENTS_MIN;
 }
 
-/** How many of so many injected episodes are found in windows of so many days. */
+/** The share of `count` injected episodes that is found in windows of `days` days. */
 export function recallOf(
   series: PublicSeries,
   { kinds, factor, days }: Injection,
@@ -111,7 +111,7 @@ export interface Alarms {
   kinds: Map<string, number>;
 }
 
-/** What is found in windows as they are. */
+/** The episodes found in unchanged windows. */
 export function alarmsOf(series: PublicSeries, length: number, resolution: Resolution, cases: number): Alarms {
   const alarms: Alarms = { days: 0, episodes: 0, ofSigma: 0, kinds: new Map() };
   for (let n = 0; n < cases; n += 1) {

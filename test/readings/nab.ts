@@ -2,7 +2,7 @@
  * The labelled windows of the Numenta Anomaly Benchmark: how many of them meet an episode, and how many episodes meet
  * none, by group and as F1, beside 3-sigma by hour of week.
  *
- * A series is read in parts of at most 100 days, as the service reads it.
+ * A series is read in parts of at most 100 days, like in the service.
  */
 import { detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';

@@ -1,5 +1,5 @@
 /**
- * What a forecast has to beat, each with its own 80 percent interval: the last week repeated, the plain mean, and
+ * The rivals of a forecast, each with its own 80 percent interval: the last week repeated, the plain mean, and
  * Holt-Winters (the additive ETS model with a damped trend and a weekly season).
  *
  * Intervals are the textbook ones: normal, from the model's own residuals, and never below zero.

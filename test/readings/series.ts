@@ -2,14 +2,14 @@
  * Public series to measure anomalies on: those of the fixtures, and those of folders that the caller has fetched (the
  * Numenta Anomaly Benchmark, and the UCI bike sharing data).
  *
- * Constants are chosen on the development half alone. Which half a series belongs to follows from a hash of its name.
+ * Constants are chosen only on the development half. A hash of a series' name decides its half.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isHeldOut, SERIES_FILES } from '../support/public-series.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
-/** Series of NAB that are counts; the others are rates, of which an hour is the mean. */
+/** Series of NAB that are counts; the others are rates, and an hour is their mean. */
 const COUNTED = /^(realTweets\/|realKnownCause\/nyc_taxi|realAWSCloudwatch\/elb_request_count)/;
 /** Calls of a mean hour that a rate is scaled to. */
 const CALLS_OF_RATE = 100;
@@ -18,13 +18,13 @@ export interface PublicSeries {
   name: string;
   group: string;
   startMs: number;
-  /** Numbers of a day: 24, or 1 where there are only days. */
+  /** The numbers of a day: 24, or 1 if there are only days. */
   perDay: number;
   values: number[];
   heldOut: boolean;
   /** Whether a number counts events, so that a multiple of it means something. */
   counts: boolean;
-  /** What is labelled as anomalous, half-open. */
+  /** The labelled anomalies, half-open. */
   windows: { startMs: number; endMs: number }[];
 }
 

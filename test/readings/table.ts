@@ -13,7 +13,7 @@ export interface Figure {
 
 interface Row {
   name: string;
-  /** In the order of the columns; `null` where there is none. */
+  /** In the order of the columns; `null` if there is none. */
   figures: (Figure | null)[];
 }
 
@@ -26,14 +26,14 @@ export interface Table {
 export interface RunOptions {
   /** Fewer moments of each series. */
   short: boolean;
-  /** A clone of the Numenta Anomaly Benchmark, and `hour.csv` of the UCI bike sharing data, where there are any. */
+  /** A clone of the Numenta Anomaly Benchmark, and `hour.csv` of the UCI bike sharing data, if present. */
   nab?: string | undefined;
   bike?: string | undefined;
   onProgress(line: string): void;
   signal: AbortSignal;
 }
 
-/** A part of the command: makes its tables, and returns those that it has when the signal comes. */
+/** A part of the command: makes its tables, and returns the finished ones when the signal comes. */
 export interface Part {
   name: string;
   about: string;

@@ -1,5 +1,5 @@
 /**
- * The rule that anomalies are compared with: three standard deviations around the mean of the same hour of the week.
+ * The rule with which anomalies are compared: three standard deviations around the mean of the same hour of the week.
  *
  * The standard deviation is that of all residuals of the series. That of a single hour of the week would never mark
  * anything: of `n` numbers none is further than `(n - 1) / sqrt(n)` standard deviations from their mean, which is below

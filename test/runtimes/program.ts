@@ -1,6 +1,6 @@
 /**
- * What an application does with the client library, as a plain program for any runtime. It prints a line of JSON for
- * each check, and exits with 1 if one failed.
+ * An application's use of the client library, as a plain program for any runtime. It prints a line of JSON for each
+ * check, and exits with 1 if one failed.
  *
  * It is built with `callmeter/client` and the vendors' SDKs as packages that the runtime itself loads.
  */

@@ -45,7 +45,7 @@ export const RUNTIMES: readonly Runtime[] = [
 interface Check {
   name: string;
   ms: number;
-  /** `null` where it passed. */
+  /** `null` if it passed. */
   problem: string | null;
 }
 
@@ -55,12 +55,12 @@ export interface RuntimeReport {
   version: string;
   seconds: number;
   checks: Check[];
-  /** What ended the program before its last check, or `null`. */
+  /** The error that ended the program before its last check, or `null`. */
   problem: string | null;
 }
 
 const PROGRAM_MS_MAX = 120_000;
-/** Of what it complains. */
+/** The most characters of its complaint. */
 const COMPLAINT_LENGTH_MAX = 10_000;
 const SDKS = ['openai', '@anthropic-ai/sdk', '@google/genai', 'hono', 'express'];
 

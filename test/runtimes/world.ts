@@ -1,5 +1,5 @@
 /**
- * What the program runs against: a service and the vendor for trying out, on loopback. They end with the scope.
+ * The setup of the program: a service and the vendor for trying out, on loopback. They end with the scope.
  */
 import { startTrialVendor } from '../../src/cli/vendor/server.ts';
 import { startKillableServer } from '../crash/killable-server.ts';

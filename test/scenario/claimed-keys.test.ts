@@ -32,7 +32,7 @@ beforeAll(async () => {
   key = (await operator.send('createKey', { params, body: { name: 'stepwise' } })).data.key;
 });
 
-/** A request whose operation on a binding waits until it is let go. */
+/** A request whose operation on a binding waits until it is released. */
 function held(operation: string) {
   const reached = Promise.withResolvers<void>();
   const letGo = Promise.withResolvers<void>();

@@ -1,9 +1,9 @@
 /**
- * Promise: while D1 is away, every operation and every page of the console is answered from what is at hand, or with
- * 503 and `Retry-After`: never with 500. A fault of ours stays 500. Either way no line of the log has a value of a
- * query.
+ * Promise: while D1 is unavailable, every operation and every page of the console is answered from other data, or with
+ * 503 and `Retry-After`: never with 500. A fault of the service stays 500. Either way, no line of the log has a value
+ * of a query.
  *
- * The tables are made of the operations and of the console's routes, so a new one is in them by itself.
+ * The tables come from the operations and from the console's routes, so a new one is included by itself.
  */
 
 import { createExecutionContext, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
@@ -21,7 +21,7 @@ import { createTenant, OPERATOR_TOKEN } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 import { Visitor } from '../worker/console-visitor.ts';
 
-/** A customer's id, what is searched for, a name of everything: what no line may hold. */
+/** A customer's id, a searched text, a name of everything: no line may contain it. */
 const MARK = 'marked-7f3a';
 const ORIGIN = 'https://callmeter.test';
 
@@ -39,10 +39,10 @@ function fromD1(said: string): Error {
 /** How many queries had the mark among their values. */
 let markedQueries = 0;
 
-/** What the console reads before any page of an organization, so that the page's own queries are reached. */
+/** The query that the console runs before any page of an organization, so that the page's own queries are reached. */
 const READS_ORGANIZATION = /^select (?:(?!join).)* from "organizations" where/i;
 
-/** Bindings whose D1 answers every statement with the error, but those that still `work`. */
+/** Bindings whose D1 answers every statement with the error, except those that still `work`. */
 function envWith(error: () => Error, works?: RegExp): Env {
   const fail = () => Promise.reject(error());
   const failing: object = {
@@ -67,7 +67,7 @@ const fetchWith = (env: Env) => (url: string, init?: RequestInit) =>
 let organizationId: OrganizationId;
 /** Keys by their kind. */
 let keys: { server: string; embed: string };
-/** Of a session, which is looked up by its key's id: this isolate knows the key by its value alone. */
+/** The token of a session, which is looked up by its key's id: this isolate knows the key only by its value. */
 let widgetToken: string;
 let visitor: Visitor;
 let lines: string[];

@@ -110,7 +110,7 @@ describe('a call that ends while its begin is being delivered', () => {
     await withObject(PLAN, async (object, { organizationId }) => {
       accepted(object.begin('a', START));
       accepted(object.begin('b', START));
-      // A delivery sends what is there until nothing is: the second batch of this one does not get through.
+      // A delivery sends until nothing is left: its second batch does not get through.
       let batches = 0;
       const once = {
         prepare: bindings.DB.prepare.bind(bindings.DB),
@@ -156,12 +156,12 @@ describe('the projection', () => {
         'standard_cost_nano_usd',
         'cost_nano_usd',
         'cost_avoided_nano_usd',
-        // Of denied calls alone.
+        // Only in denied calls.
         'denial_code',
-        // Of calls that the balance pays.
+        // Only in calls that the balance pays.
         'charge_nano_usd',
         'charge_basis',
-        // Of calls that the service made.
+        // Only in calls that the service made.
         'output_rate',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });

@@ -1,6 +1,6 @@
 /**
- * Promise: a customer who goes on asking for what is not allowed is refused without a record from the 61st time in a
- * minute on, and nobody else is; of denied calls D1 gets 60 an hour, and reports add up to all of them.
+ * Promise: a customer who repeats denied calls is refused without a record from the 61st time in a minute on, and
+ * nobody else is; D1 gets 60 denied calls an hour, and reports add up to all of them.
  */
 
 import { runDurableObjectAlarm } from 'cloudflare:test';
@@ -20,7 +20,7 @@ const START = Date.UTC(2027, 2, 1, 12);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** Asks for what the plan does not have. */
+/** Asks for entitlements that the plan does not have. */
 const deny = (object: Clockwork, callId: string, atMs: number, feature?: string) =>
   object.begin(callId, atMs, { requested: { premium: true }, ...(feature !== undefined && { feature }) });
 function denyMany(
@@ -169,7 +169,7 @@ describe('D1', () => {
       expect(await deniedBy(organizationId, 'feature')).toEqual({ chat: 300 });
       expect(await deniedBy(organizationId, 'model')).toEqual({ '': 300 });
       expect(await deniedBy(organizationId, 'customer')).toEqual({ clockwork: 300 });
-      // The call itself stays where it was begun.
+      // The call itself stays in the place of its begin.
       expect(object.call('minute-3-59', START + HOUR)).toMatchObject({ status: 'NOT_ALLOWED', feature: 'chat' });
     });
   });

@@ -60,7 +60,7 @@ describe('calls that the vendor refuses', () => {
   test('are 60 of an hour in D1 and a count, which add up; the object has each of them', async () => {
     vendor.answers = refuses;
     const startHour = Math.floor(Date.now() / 3_600_000);
-    // What is open when the others fail is told.
+    // Calls that are open when the others fail are reported.
     const ids = [...(await calls('bob', FULL_MAX)), ...(await calls('bob', 90))];
     if (Math.floor(Date.now() / 3_600_000) !== startHour) return;
     const told = await rowsOf('bob');
@@ -73,7 +73,7 @@ describe('calls that the vendor refuses', () => {
     await calls('bob', 100);
     expect(await rowsOf('bob')).toEqual({ ...told, counted: 190, failed: FULL_MAX + 190 });
 
-    // What works is told, and counts.
+    // Successful calls are reported, and count.
     vendor.answers = answers;
     const worked = await call('bob');
     expect(await rowsOf('bob')).toMatchObject({ rows: FULL_MAX + 1, counted: 190 });

@@ -1,6 +1,6 @@
 /**
- * Promise: whatever breaks between the service and its bindings, a client that sends its keyed requests again gets each
- * of them done once; and what the service sends again by itself is done once too.
+ * Promise: whatever breaks between the service and its bindings, a client that repeats its keyed requests gets each of
+ * them done once; and a request that the service itself repeats is done once too.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { randomFrom } from '../crash/random.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   ).data);
 });
 
-/** Sends until it is done. Meanwhile only what may be sent again is answered, in its envelope. */
+/** Sends until it is done. Meanwhile only retryable answers come, in their envelope. */
 async function insist<Answer extends Reply<never>>(send: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const answer = await send();
@@ -77,7 +77,7 @@ async function story(api: Api, faultyOperator: Api, customerId: string): Promise
   await done(() => faultyOperator.send('grantCredit', grant) as Promise<Reply<never>>);
 }
 
-/** What must have come of the story, read without faults. */
+/** The result that the story must have, read without faults. */
 async function expectOnce(customerId: string): Promise<void> {
   const { organizationId } = tenant;
   const read = async () => (await operator.send('readCustomer', { params: { org: organizationId, customerId } })).data;

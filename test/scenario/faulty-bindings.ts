@@ -11,12 +11,12 @@ import { bindings } from '../support/worker.ts';
 export type Fault = 'throws' | 'waits' | 'commits and throws' | Promise<void>;
 export type Binding = 'DB' | 'KV' | 'CUSTOMERS' | 'CALL_DIRECTORY';
 
-/** Says what befalls the next operation on a binding; `null` for nothing. */
+/** Returns the fault of the next operation on a binding; `null` for none. */
 export type Faults = (binding: Binding, operation: string) => Fault | null;
 
 const WAIT_MS = 25;
 
-/** As the runtime marks what an object that was moved or restarted leaves behind. */
+/** The runtime's mark on stubs of an object that was moved or restarted. */
 class BrokenConnection extends Error {
   readonly retryable = true;
 }
@@ -72,7 +72,7 @@ function faultyMethods<Target extends object>(target: Target, faultOf: FaultOf):
   });
 }
 
-/** Stubs under faults. What makes ids and stubs asks nobody, and does not fail. */
+/** Stubs under faults. Making ids and stubs sends no request, and does not fail. */
 function faultyNamespace<Namespace extends object>(namespace: Namespace, faultOf: FaultOf): Namespace {
   return new Proxy(namespace, {
     get(_, name) {

@@ -48,7 +48,7 @@ describe('concurrent increments of 1', () => {
     const events = await crowd('credits', 'CUSTOM1');
     expect(events.filter(({ blocked }) => !blocked)).toHaveLength(INCLUDED + CREDITS);
     expect(events.filter(({ blocked }) => blocked)).toHaveLength(INCREMENTS - INCLUDED - CREDITS);
-    // Each saw a period of its own: nobody read what another one was about to change.
+    // Each saw a period of its own: nobody read a value that another one was about to change.
     expect(count(events.map(({ meter }) => meter.periodUsageAfter))).toBe(INCREMENTS);
     expect(Math.max(...events.map(({ meter }) => Number(meter.periodUsageAfter)))).toBe(INCREMENTS);
 

@@ -1,6 +1,6 @@
 /**
- * Promise: what failed for a while heals without a person. An alarm that fails more often than the runtime tries it
- * again still stands; a backlog of any length drains in steps of a bounded size.
+ * Promise: temporary failures heal without a person. An alarm that fails more often than the runtime repeats it is
+ * still set; a backlog of any length drains in steps of a bounded size.
  *
  * With `VITE_OUTBOX_ROWS=100000` the backlog has its full length.
  */
@@ -136,7 +136,7 @@ describe('a backlog', () => {
   const BATCH_ROWS_MAX = 2_000;
   /** Changes that an object hands over in one alarm. */
   const HANDED_OVER_MAX = 10_000;
-  /** Of everything that one batch binds: far below the 128 MB of an object. */
+  /** The size of everything that one batch binds: far below the 128 MB of an object. */
   const BATCH_LENGTH_MAX = 16_000_000;
 
   test(
@@ -178,7 +178,7 @@ describe('a backlog', () => {
       const bind = statement.bind.bind(statement);
       statement.bind = (text, ...more) => {
         const bound = bind(text, ...more);
-        // Rows are those that a table receives; the statements that count their usage name the same rows again.
+        // Rows that a table receives; the statements that count their usage name the same rows again.
         const rows = /INTO (?:usage_changes|output_rates)/.test(sql)
           ? 0
           : (JSON.parse(String(text)) as unknown[]).length;

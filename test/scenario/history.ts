@@ -2,21 +2,21 @@
  * Whether a concurrent history could have happened one operation at a time: Wing and Gong's search, with memory.
  *
  * An operation that was answered before another was sent comes before it; any order that respects this, and in which
- * the model answers what was answered, is a witness. Which operations are done, and the state that they left, is
- * remembered: two orders that lead to the same are searched once.
+ * the model gives the same answers, is a witness. The finished operations and their resulting state are remembered: two
+ * orders with the same result are searched once.
  */
 export interface Operation<Model> {
   name: string;
   /** Moments on one logical clock. */
   sentAt: number;
   answeredAt: number;
-  /** What was answered, as text. */
+  /** The answer, as text. */
   observed: string;
-  /** Does it in the model, and says what the model answers. */
+  /** Applies it to the model, and returns the model's answer. */
   apply(model: Model): string;
 }
 
-/** An order in which the model agrees with every answer; `null` where there is none. */
+/** An order in which the model agrees with every answer; `null` if there is none. */
 export function linearize<Model>(
   operations: readonly Operation<Model>[],
   start: () => Model,

@@ -1,7 +1,7 @@
 /**
  * Promise: two organizations that use the same names for customers, calls, keys and samples never meet. Nothing that
- * one sends, right or broken, shows or changes anything of the other, and what belongs to another is refused in the
- * same bytes as what is nowhere.
+ * one sends, right or broken, shows or changes anything of the other, and another's object is refused in the same bytes
+ * as a missing one.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -112,7 +112,7 @@ async function settled({ organizationId }: Tenant): Promise<void> {
   }
 }
 
-/** An answer without what belongs to the request alone. */
+/** An answer without the parts that only concern the request. */
 async function bytesOf(response: Response): Promise<string> {
   const headers = [...response.headers]
     .filter(([name]) => name !== 'x-usage-correlation-id' && name !== 'x-request-id')
@@ -245,8 +245,8 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
       const { method, path, headers, body } = fuzzRequest(random, targets);
       const request = requestOf(path, method, headers, body);
       if (!request) return;
-      // The catalog, the list of organizations and what needs attention in all of them are nobody's own. An address may
-      // lead there by `..`.
+      // The catalog, the list of organizations and the items that need attention in all of them belong to nobody. An
+      // address may lead there by `..`.
       const { pathname } = new URL(request.url);
       if (/^\/operator\/(organizations\/?$|catalog|events|health|attention)/.test(pathname)) return;
       const response = (await worker.fetch(request as never)) as unknown as Response;
@@ -263,7 +263,7 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
     expect(statuses.get(200)).toBeGreaterThan(REQUESTS / 20);
   });
 
-  /** `null` where no client could send it. */
+  /** `null` if no client could send it. */
   function requestOf(
     path: string,
     method: string,

@@ -38,7 +38,7 @@ type Step = { name: string; send: (api: Api) => Promise<string>; apply: (model: 
 const used = (model: ReferenceModel, meter: 'standardCalls' | 'premiumCalls' | 'standardTokens' | 'customMeter1') =>
   Number((model.consumed(meter) + model.reserved(meter)) / 1000n);
 
-/** What a reading of the customer says, in the model's words. */
+/** The customer's reading, in the model's words. */
 const readingOf = (model: ReferenceModel) =>
   JSON.stringify({
     version: model.version,
@@ -196,7 +196,7 @@ function replenishStep(name: string, customerId: string): Step {
   };
 }
 
-/** What one client does, in its order. */
+/** The operations of one client, in its order. */
 function scriptOf(random: Random, customerId: string, client: number): Step[] {
   const begun: string[] = [];
   return Array.from({ length: OPERATIONS_OF_A_CLIENT }, (_, index) => {
@@ -219,7 +219,7 @@ function scriptOf(random: Random, customerId: string, client: number): Step[] {
   });
 }
 
-/** Runs the clients at the same time, and writes down what was sent and answered when. */
+/** Runs the clients at the same time, and records each request and answer with its time. */
 async function observe(scripts: readonly Step[][]): Promise<Operation<ReferenceModel>[]> {
   let clock = 0;
   const history: Operation<ReferenceModel>[] = [];

@@ -1,6 +1,6 @@
 /**
- * Promise: a change that D1 refuses for what is in it stops nobody. It is set aside, visible, kept, and can be sent
- * again; everything else arrives. While D1 is away, nothing is set aside.
+ * Promise: a change that D1 refuses for its content stops nobody. It is set aside, visible, kept, and can be sent
+ * again; everything else arrives. While D1 is unavailable, nothing is set aside.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ interface Faults {
 const BOUND = Symbol('the values bound to a statement');
 type Bound = D1PreparedStatement & { [BOUND]?: unknown[] };
 
-/** D1 itself, but for what it refuses, and when it is away. Counts the batches that were sent. */
+/** D1 itself, except for its refusals and its outages. Counts the sent batches. */
 function faultyD1({ refuses = () => false, isAway = () => false, taken }: Faults): D1Database & { batches: number } {
   const prepare = (sql: string): Bound => {
     const statement = bindings.DB.prepare(sql);
@@ -37,7 +37,7 @@ function faultyD1({ refuses = () => false, isAway = () => false, taken }: Faults
   };
   const db = {
     batches: 0,
-    // What is written outside of a batch, the event log, is not under faults.
+    // Writes outside of a batch, of the event log, have no faults.
     prepare: (sql: string) =>
       /INTO (customers|calls|meter_events|credit_entries) /.test(sql) ? prepare(sql) : bindings.DB.prepare(sql),
     batch: async (statements: Bound[]) => {

@@ -1,6 +1,6 @@
 /**
- * Promise: what is secret is written nowhere: no key, token, vendor header or prompt in a log, in D1, in KV, in an
- * object, in an event, or in the answer to anybody but its owner. Also not when something breaks.
+ * Promise: secrets are written nowhere: no key, token, vendor header or prompt in a log, in D1, in KV, in an object, in
+ * an event, or in the answer to anybody but its owner. Also not when something breaks.
  *
  * Every secret of a run carries a mark; afterwards every place is searched for it.
  */
@@ -85,7 +85,7 @@ async function use(api: Api, name: string): Promise<void> {
   }
 }
 
-/** A request through the gateway; what it answers is between the caller and the vendor. */
+/** A request through the gateway; its answer is between the caller and the vendor. */
 async function gateway(headers: Record<string, string>, status: number): Promise<void> {
   vendorAnswers(status);
   const body = JSON.stringify({ model: 'openai/gpt-4o-mini', messages, customer: CUSTOMER });
@@ -94,7 +94,7 @@ async function gateway(headers: Record<string, string>, status: number): Promise
   answered.push(await response.text());
 }
 
-/** Where each secret stands, of all places where something can stand. */
+/** The places that contain each secret, among all places that can. */
 async function found(): Promise<string[]> {
   const places = new Map([['the logs', logged.join('\n')]]);
   const { results: tables } = await bindings.DB.prepare(
@@ -124,7 +124,7 @@ async function found(): Promise<string[]> {
   );
 }
 
-/** A vendor's answer is kept for retries for 48 hours, whatever it says: here it repeats what it was told. */
+/** A vendor's answer is kept for retries for 48 hours, whatever its content: here it repeats its request. */
 function isKeptAnswer(place: string): boolean {
   return /^the (prompt|vendor header) in the table call_answers of the object/.test(place);
 }
@@ -133,7 +133,7 @@ function holds(text: string, secret: string): boolean {
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
 }
 
-/** The rows of each table, and what is kept by key and value. */
+/** The rows of each table, and the key-value data. */
 async function dump(storage: DurableObjectStorage): Promise<[string, string][]> {
   const names = storage.sql.exec<{ name: string }>(`SELECT name FROM sqlite_master WHERE type = 'table'`).toArray();
   const own = names.filter(({ name }) => !name.startsWith('_cf_') && !name.startsWith('sqlite_'));

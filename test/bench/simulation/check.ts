@@ -1,6 +1,6 @@
 /**
- * The model beside a measurement: calls come in an open loop from customers in turn, and D1's transactions, their rows and
- * the ended calls that D1 does not have are compared with what the queue says about the same load.
+ * The model beside a measurement: calls come in an open loop from customers in turn, and D1's transactions, their rows
+ * and the ended calls that D1 does not have are compared with the queue's figures for the same load.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chance } from '../../support/series.ts';
@@ -79,14 +79,14 @@ export async function checkRows({ seconds, short, scope, progress }: Options): P
 async function warmUp(caller: Caller): Promise<void> {
   for (let first = 0; first < CUSTOMERS; first += WARM_UP_CALLS)
     await callsTogether(caller, WARM_UP_CALLS, (index) => customerName(first + index));
-  // Whoever was told that its projector is busy hears the contrary when it hands over again.
+  // A customer that was told that its projector is busy is told otherwise at its next hand-over.
   await sleep(restMs(false));
   for (let first = 0; first < CUSTOMERS; first += CALLS_PER_SECOND)
     await callsTogether(caller, CALLS_PER_SECOND, (index) => customerName(first + index));
   await sleep(restMs(false));
 }
 
-/** Of one organization, whose calls end with the hand-over in which they began. */
+/** For one organization, whose calls end with the hand-over in which they began. */
 function predicted(seconds: number): Row['figures'] {
   const transactionMs = (calls: number) =>
     D1_MS.transaction + D1_MS.row * (calls * SHORT_CALL.d1OwnRows + ORGANIZATION_ROWS);

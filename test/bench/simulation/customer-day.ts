@@ -1,5 +1,6 @@
 /**
- * What a customer costs on a day on which it calls, and on one on which it does not, without what the plan includes.
+ * The cost of a customer on a day on which it calls, and on one on which it does not, without the plan's included
+ * units.
  */
 import type { Table } from '../suite.ts';
 import { objectSeconds, ofCall } from './deployment.ts';
@@ -15,7 +16,7 @@ import {
 } from './measured.ts';
 import { marginalDollars, total, type Usage } from './prices.ts';
 
-/** Of a call whose changes share a D1 transaction with so many others, itself included. */
+/** The usage of a call whose changes share a D1 transaction with this many changes, its own included. */
 export function callUsage(changesPerTransaction: number): Usage {
   const transactions = ofCall('pages') / changesPerTransaction;
   const objectRequests =
@@ -46,7 +47,7 @@ export function callUsage(changesPerTransaction: number): Usage {
   };
 }
 
-/** What is stored of a customer while it is kept, on one day of a month. */
+/** The stored data of a customer while it is kept, on one day of a month. */
 function storedUsage(callsKept: number): Usage {
   const none = Object.fromEntries(Object.keys(callUsage(1)).map((name) => [name, 0])) as unknown as Usage;
   return {

@@ -14,19 +14,19 @@ const CONVERSATION = { callsPerHour: 185_431, peakByTrough: 2, minuteVariation: 
 /** A sine over the day with this ratio has its peak so far above the mean, as a share of it. */
 export const amplitudeOf = (peakByTrough: number) => (peakByTrough - 1) / (peakByTrough + 1);
 
-/** The busiest hour of a weekday by its mean hour, where both kinds of calls peak together. */
+/** The ratio of a weekday's busiest hour to its mean hour, if both kinds of calls peak together. */
 export const PEAK_BY_MEAN =
   1 +
   (CODING.callsPerHour * amplitudeOf(CODING.peakByTrough) +
     CONVERSATION.callsPerHour * amplitudeOf(CONVERSATION.peakByTrough)) /
     (CODING.callsPerHour + CONVERSATION.callsPerHour);
 
-/** Of all calls. */
+/** The share among all calls. */
 export const CODING_SHARE = CODING.callsPerHour / (CODING.callsPerHour + CONVERSATION.callsPerHour);
 
 export const MINUTE_VARIATION = { coding: CODING.minuteVariation, conversation: CONVERSATION.minuteVariation };
 
-/** Zipf's law: the k-th of so many has 1/k of what the first has. The first one's share of all. */
+/** Zipf's law: the k-th of `count` has 1/k of the first one's amount. Returns the first one's share of all. */
 export function largestShare(count: number): number {
   let sum = 0;
   for (let rank = 1; rank <= count; rank += 1) sum += 1 / rank;

@@ -1,9 +1,9 @@
 /**
- * The model of a deployment: what so many calls a day need, from measured counts and times, the shape of a real day, and
- * Zipf's law for organizations and customers.
+ * The model of a deployment: the resources for so many calls a day, from measured counts and times, the shape of a real
+ * day, and Zipf's law for organizations and customers.
  *
- * Organizations are given to databases as the service does it, to where there is most room. Two databases are simulated at
- * the busiest hour: that of the largest organization, and a typical one.
+ * Organizations are assigned to databases like in the service, to the one with the most room. Two databases are
+ * simulated at the busiest hour: that of the largest organization, and a typical one.
  */
 import { chance } from '../../support/series.ts';
 import { CODING_SHARE, largestShare, MINUTE_VARIATION, PEAK_BY_MEAN } from './day.ts';
@@ -47,7 +47,7 @@ export interface Answer {
   d1BytesPerDay: number;
   /** Databases for the default retention, 80 % full. */
   databasesWanted: number;
-  /** Days of calls that all databases have room for, and those of the largest organization's database. */
+  /** The days of calls for which all databases have room, and those of the largest organization's database. */
   daysKept: number;
   largestDaysKept: number;
   typical: QueueResult;
@@ -65,7 +65,7 @@ export function ofCall(name: keyof CallCounts, longShare = ASSUMED.longShare): n
   return (1 - longShare) * SHORT_CALL[name] + longShare * LONG_CALL[name];
 }
 
-/** Rows of D1 that a transaction writes: those of its changes, and those that an organization's changes share. */
+/** The rows that a D1 transaction writes: those of its changes, and those that an organization's changes share. */
 export function rowsOf(changes: number, organizations: number): number {
   // A change is the begin of a call or its end, or both; the end is counted in sums.
   const ended = changes / ofCall('pages');
@@ -177,7 +177,7 @@ export function objectSeconds(requests: number, handOvers: number): number {
   return (requests * ASSUMED.objectMs + handOvers * SETTINGS.handOverDelayMs) / 1_000;
 }
 
-/** Of a month. Transactions are counted as at the busiest hour, in all databases. */
+/** The usage of a month. Transactions are counted as at the busiest hour, in all databases. */
 function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
   const calls = callsPerDay * MONTH_DAYS;
   const transactions = Math.min(

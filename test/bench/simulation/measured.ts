@@ -1,5 +1,5 @@
 /**
- * What the model takes from measurements of this repository, each with the command that measures it, and what it assumes.
+ * The model's measurements from this repository, each with its command, and its assumptions.
  */
 
 /** Counted for each call by `npm run bench -- costs`; a long call lasts longer than its hand-over waits. */
@@ -45,7 +45,7 @@ export const LONG_CALL: CallCounts = {
 
 /** `npm run bench -- costs`, "projector rows written" and "D1 rows written". */
 export const PER_PAGE = { projectorRowsWritten: 3, projectorRowsRead: 6 };
-/** Of a projector's transaction: its alarm is a request, and setting it a row. */
+/** The additional units of a projector's transaction: its alarm is a request, and setting it writes a row. */
 export const PER_TRANSACTION = { projectorAlarms: 1, projectorRowsWritten: 1, projectorRowsRead: 3 };
 /** Rows of D1 that the calls of an organization share in a transaction, for each pair of feature and model. */
 export const ORGANIZATION_ROWS = 10;
@@ -75,7 +75,7 @@ export const ASSUMED = {
   featuresAndModels: 4,
   /** How long an object works for a request or an alarm on Cloudflare: its storage is replicated over a network. */
   objectMs: 20,
-  /** What Workers Logs keeps of an invocation. */
+  /** The bytes that Workers Logs keeps of an invocation. */
   logBytes: 1_000,
 };
 

@@ -5,7 +5,7 @@
  * developers.cloudflare.com. Logs have the price that is in force from 2026-12-01 on.
  */
 
-/** What is used in a month. */
+/** The usage of a month. */
 export interface Usage {
   workerRequests: number;
   workerCpuMs: number;
@@ -52,12 +52,12 @@ export const PLAN_DOLLARS = 5;
 
 const NAMES = Object.keys(PRICES) as (keyof Usage)[];
 
-/** Dollars of each unit without what the plan includes: what one more customer costs. */
+/** The dollars of each unit without the plan's included units: the cost of one more customer. */
 export function marginalDollars(usage: Usage): Record<keyof Usage, number> {
   return byUnit((name) => (usage[name] / PRICES[name].of) * PRICES[name].dollars);
 }
 
-/** Dollars of each unit in a month, without those of the plan itself. */
+/** The dollars of each unit in a month, without the plan's included units. */
 export function monthDollars(usage: Usage): Record<keyof Usage, number> {
   return byUnit((name) => {
     const { included, dollars, of } = PRICES[name];

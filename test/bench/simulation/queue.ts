@@ -41,7 +41,7 @@ export interface QueueResult {
   /** Share of the time in which the database runs a transaction. */
   utilization: number;
   organizationsPerTransaction: number;
-  /** What still waited at the end came in so many seconds. */
+  /** The changes that still waited at the end arrived in this many seconds. */
   backlogSeconds: number;
 }
 
@@ -139,7 +139,7 @@ export function runQueue(
   };
 }
 
-/** A full part is followed by the next one at once; what came meanwhile gathers. */
+/** The next part follows a full one at once; changes in the meantime are gathered. */
 function nextSend(projector: Projector, nowMs: number, gatherMs: number, changesMax: number): number {
   return projector.waiting >= changesMax ? nowMs : Math.max(nowMs, (projector.groups[0]?.atMs ?? nowMs) + gatherMs);
 }
@@ -166,7 +166,7 @@ function minuteFactor(chance: Chance, variation: number): number {
   return chance.gamma(shape) / shape;
 }
 
-/** Of values that count several times. */
+/** The quantile of values with counts. */
 function quantileOf(values: readonly (readonly [number, number])[], share: number): number {
   const sorted = values.toSorted(([a], [b]) => a - b);
   const wanted = sorted.reduce((sum, [, count]) => sum + count, 0) * share;

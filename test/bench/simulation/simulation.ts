@@ -1,6 +1,6 @@
 /**
- * What 10 million, 100 million and a billion calls a day need, what breaks first, and what they cost, by the model of
- * deployment.ts; and the model beside a short measurement on this machine.
+ * The resources for 10 million, 100 million and a billion calls a day, their first bottleneck, and their cost, by the
+ * model of deployment.ts; and the model beside a short measurement on this machine.
  */
 import { printed } from '../report.ts';
 import type { Column, Options, Suite, Table } from '../suite.ts';

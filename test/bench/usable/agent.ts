@@ -7,7 +7,7 @@ import type { Json } from '../../vendors/prompt.ts';
 import { type Instructions, instructionsText, MODEL } from './vendor.ts';
 
 const MAX_TOKENS = 32_000;
-/** Of the prompt. */
+/** The part of the prompt. */
 const SYSTEM_PERCENT = 10;
 const TOOLS_PERCENT = 20;
 const GROWTH_PERCENT = 1;
@@ -32,9 +32,9 @@ export class Agent {
   readonly #tools: Json[];
   #messages: Message[] = [];
   #bytes = 0;
-  /** Of the answer to the turn that is asked for. */
+  /** The output of the requested turn. */
   #outputTokens = 0;
-  /** What the last turn asked for: it stays in the conversation. */
+  /** The last turn's request: it stays in the conversation. */
   #asked: Json = {};
 
   constructor(random: Random, promptBytes: number) {
@@ -73,7 +73,7 @@ export class Agent {
     });
   }
 
-  /** Goes on with what a tool found. */
+  /** Continues with a tool's result. */
   answered(): void {
     const id = `toolu_${this.#messages.length}`;
     const said = { type: 'text', text: this.#text(GROWTH_PERCENT / 2) };

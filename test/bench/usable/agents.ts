@@ -1,6 +1,6 @@
 /**
- * Agents of one customer who spend a balance to its end, against the real service: how much of it they can use, and what
- * is spent beyond it, also while the server is killed and callers leave.
+ * Agents of one customer who spend a balance to its end, against the real service: the part of it that they can use,
+ * and the amount that is spent beyond it, also while the server is killed and callers leave.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatUsd, parseUsd } from '../../../src/domain/money.ts';
@@ -25,13 +25,13 @@ export interface Setting {
 }
 
 export interface Outcome {
-  /** Of the balance, what the calls that were let through before the first refusal used; not known with kills. */
+  /** The part of the balance that calls before the first refusal used; not known with kills. */
   untilRefused: number | null;
-  /** The same if agents wait where open calls hold the balance. */
+  /** The same if agents wait while open calls hold the balance. */
   untilSpent: number;
-  /** What was spent beyond the balance, or billed beyond it. */
+  /** The amount that was spent or billed beyond the balance. */
   overshootNanoUsd: bigint;
-  /** What was charged more than the vendor billed; `null` with kills, after which charges are estimates. */
+  /** The amount charged above the vendor's bill; `null` with kills, after which charges are estimates. */
   mischargedNanoUsd: bigint | null;
   calls: number;
   /** How often agents waited. */
@@ -53,10 +53,10 @@ const planOf = (holds: Holds) => ({
   name: `On credit, ${holds}`,
   limitType: 'BLOCK',
   limits: { standardCalls: 0, premiumCalls: 0 },
-  // Without the field it is what every plan was before there was a choice.
+  // Without the field, the plan is as before the choice existed.
   payg: { enabled: true, markupPercent: 0, ...(holds !== 'EXACT' && { holds }) },
 });
-/** Of an answer. */
+/** The time of an answer. */
 const ANSWER_MS = 24;
 /** Between two attempts of a turn that was refused because of open calls, or that nobody answered. */
 const RETRY_MS = 120;
@@ -124,7 +124,7 @@ class Run {
   readonly #random: Random;
   /** Markers of requests that were not refused. */
   readonly #passed = new Set<string>();
-  /** Those of before the first refusal. */
+  /** The calls before the first refusal. */
   #before: ReadonlySet<string> | null = null;
   #requests = 0;
   #waits = 0;
@@ -132,7 +132,7 @@ class Run {
   #left = 0;
   #killAt: number;
   #isSpent = false;
-  /** Of a server that was killed. */
+  /** The restart of a server that was killed. */
   #restarting = Promise.resolve();
 
   constructor(world: World, customerId: string, setting: Setting) {
@@ -253,7 +253,7 @@ class Run {
     throw new Error(`a turn was answered with ${status}: ${text}`);
   }
 
-  /** In the middle of what was just asked. */
+  /** In the middle of the last requests. */
   async #kill(): Promise<void> {
     const { server } = this.#world;
     await sleep(this.#random.below(ANSWER_MS));

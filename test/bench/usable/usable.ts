@@ -7,7 +7,7 @@ import { median } from '../rounds.ts';
 import type { Column, Promised, Row, Suite, Table } from '../suite.ts';
 import { HOLDS, type Holds, type Outcome, type Setting, startAgents } from './agents.ts';
 
-/** Of the balance that is used until the first refusal: $5, prompts of 200 KB. */
+/** The used part of the balance until the first refusal: $5, prompts of 200 KB. */
 export const GOALS = { oneExact: 0.9, sixExact: 0.5, sixExpected: 0.94 };
 const GOAL_AT = { promptKilobytes: 200, usd: 5 };
 
@@ -15,7 +15,7 @@ const PROMPTS_KILOBYTES = [20, 200, 600];
 const BALANCES_USD = [1, 5, 25];
 const SIX = 6;
 const KILLS = 2;
-/** Of each setting there are three runs. */
+/** Each setting has three runs. */
 const WAYS = [
   { name: 'one at a time', atOnce: 1, kills: 0 },
   { name: 'six at once', atOnce: SIX, kills: 0 },

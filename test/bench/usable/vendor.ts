@@ -1,8 +1,8 @@
 /**
- * A vendor on loopback with Anthropic's messages for agents: it counts the tokens of a prompt by a fixed rule, thinks, keeps
- * to the bound of the output that it is sent, and logs what it bills at the catalog's price.
+ * A vendor on loopback with Anthropic's messages for agents: it counts the tokens of a prompt by a fixed rule, thinks,
+ * keeps to the bound of the output that it is sent, and logs its bill at the catalog's price.
  *
- * What an answer is to be, the last message says (`instructionsText`).
+ * The last message determines the answer (`instructionsText`).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,9 +21,9 @@ export const MODEL = 'claude-sonnet-5-5';
 
 export interface Instructions {
   marker: string;
-  /** Where no bound is smaller. */
+  /** The output if no bound is smaller. */
   outputTokens: number;
-  /** Of the prompt, what comes from the cache. The rest is written to it. */
+  /** The cached part of the prompt. The rest is written to the cache. */
   cachedPercent: number;
   durationMs: number;
 }
@@ -35,20 +35,20 @@ interface Bill {
 
 export interface AgentVendor {
   url: string;
-  /** What it bills by. */
+  /** The rates of its bill. */
   rates: readonly Rate[];
-  /** In the order in which requests came. What a request owes grows until it is over. */
+  /** In the order of the requests. The amount that a request owes grows until it is over. */
   bills: readonly Readonly<Bill>[];
   close(): Promise<void>;
 }
 
-/** About what Claude's tokens are of code and prose. */
+/** About the number of Claude's tokens for code and prose. */
 const TOKENS_PER_KILOBYTE = 450;
 /** Around each message and tool. */
 const PART_TOKENS = 4;
-/** Of the output, what nobody is shown all of. */
+/** The part of the output that is not shown. */
 const THOUGHT_PERCENT = 60;
-/** In no cache: what comes after the last mark. */
+/** The uncached tokens: those after the last mark. */
 const FRESH_TOKENS = 8;
 const BYTES_PER_SHOWN_TOKEN = 4;
 const PIECES = 4;
@@ -129,7 +129,7 @@ async function answer(
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const [place, event] of events.entries()) {
     if (response.destroyed) return;
-    // A model has made what it bills before anybody can have read it.
+    // A model has made the billed output before anybody can have read it.
     bill.nanoUsd = billFor(counted, Math.ceil((outputTokens * (place + 1)) / events.length));
     response.write(eventOf({ event: event.type, data: event }));
     await sleep(durationMs / events.length);
