@@ -13,6 +13,7 @@ import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
+import type { Fields } from '../../vendors/usage/figures.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 
 /** What every request to a model has; the schema of its endpoint has more. */
@@ -80,8 +81,8 @@ export interface ErrorWords {
   param: string | null;
   /** The members of our refusal that have the same names in each form. */
   more?: RefusalFigures;
-  /** What the vendor says besides, in its own form. */
-  details?: unknown;
+  /** What Google says besides, such as when to come back. */
+  details?: readonly Fields[];
 }
 
 /** The scope that is lacking, the limit that the plan has for now, what has no rate or no bound, what is used up or held. */
