@@ -82,6 +82,8 @@ export interface Refusal<Code extends string = ErrorCode> {
   rolling?: Rolling;
   /** The amounts that are used up or held, if they are the reason. */
   denial?: DenialFigures;
+  /** Further headers of the answer. */
+  headers?: Record<string, string>;
 }
 
 /** An expected outcome: the members of `Value`, or a refusal. Bugs and broken infrastructure are thrown. */

@@ -2,25 +2,20 @@
  * Use cases: list the models and read one, in Anthropic's form, for clients of its API such as Claude Code. Only models
  * that `/v1/messages` can be asked for are listed, under the names that its clients use.
  */
-import { limitsOf } from '../catalog/limits.ts';
-import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
-import type { OrganizationConfig } from '../config/credentials.ts';
-import type { AnthropicModel, AnthropicModelList, ModelObject } from '../contract/gateway/answers.ts';
-import { MAPPED_PREFIX } from '../domain/model-mappings.ts';
+import type { AnthropicModel, AnthropicModelList } from '../contract/gateway/answers.ts';
 import type { Caller } from '../metering/caller.ts';
-import { candidatesFor, nameModel } from '../metering/model-names.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { anthropicError } from './dialects/anthropic.ts';
 import { messages } from './dialects/messages.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { findModel, found, modelsOf } from './list-models.ts';
+import { type DescribedModel, describeModel, findModel, found, modelsAt } from './list-models.ts';
 import { modelNotFound, resolveAttempts } from './models.ts';
 
 export async function listAnthropicModels(caller: Caller): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const data = anthropicModelsOf(caller, catalog, Date.now());
+  const data = anthropicModels(caller, catalog, Date.now());
   const list: AnthropicModelList = {
     data,
     has_more: false,
@@ -38,44 +33,22 @@ export async function retrieveAnthropicModel(caller: Caller, name: string): Prom
   if (!resolved.ok) return refusalAnswer(resolved.refusal, anthropicError);
   const model = findModel(organization, catalog, name, nowMs);
   return model
-    ? found(present(organization, catalog, model, nowMs))
+    ? found(present(describeModel(organization, catalog, model, nowMs)))
     : refusalAnswer(modelNotFound(name).refusal, anthropicError);
 }
 
-/** Newest first, as in Anthropic's own list. */
-function anthropicModelsOf(
-  caller: Pick<Caller, 'organization' | 'limits'>,
-  catalog: Catalog,
-  nowMs: number,
-): AnthropicModel[] {
-  const { organization } = caller;
-  return modelsOf(caller, catalog, nowMs)
-    .filter(({ id }) =>
-      candidatesFor(organization, catalog, id, nowMs).some(({ provider, onDowngrade }) => {
-        const vendor = organization.vendors.get(provider);
-        return !onDowngrade && vendor !== undefined && messages.isOfferedBy(vendor.kind);
-      }),
-    )
+/** The newest first, as Anthropic lists them. */
+function anthropicModels(caller: Caller, catalog: Catalog, nowMs: number): AnthropicModel[] {
+  return modelsAt(caller, catalog, messages, nowMs)
     .sort((a, b) => b.created - a.created)
-    .map((model) => present(organization, catalog, model, nowMs));
+    .map(present);
 }
 
-function present(
-  organization: OrganizationConfig,
-  catalog: Catalog,
-  { id, owned_by: provider, created }: ModelObject,
-  nowMs: number,
-): AnthropicModel {
-  // A mapping is no model, whatever its name.
-  const isMapped = id.startsWith(MAPPED_PREFIX);
-  const { contextTokens, maxOutputTokens } = isMapped ? {} : limitsOf(catalog, id, nowMs);
-  const ownName = id.slice(id.indexOf('/') + 1);
-  const named = nameModel(organization, catalog, ownName, nowMs);
+function present({ id, displayName, created, contextTokens, maxOutputTokens }: DescribedModel): AnthropicModel {
   return {
     type: 'model',
-    // A name that the catalog does not know does not identify its vendor.
-    id: named?.provider === provider && named.model === ownName ? ownName : id,
-    display_name: (isMapped ? null : matchModel(catalog, id, nowMs)?.model.displayName) ?? id,
+    id,
+    display_name: displayName,
     created_at: new Date(created * 1_000).toISOString(),
     max_input_tokens: contextTokens ?? null,
     max_tokens: maxOutputTokens ?? null,

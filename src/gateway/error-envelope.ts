@@ -70,8 +70,6 @@ export interface GatewayRefusal extends Refusal<GatewayErrorCode> {
   param?: string;
   /** Whether repeating the request may help, if the code does not decide it. */
   retry?: boolean;
-  /** Further headers of the answer. */
-  headers?: Record<string, string>;
 }
 
 export type Refused = { ok: false; refusal: GatewayRefusal };

@@ -47,6 +47,8 @@ export function identify(
   session: Session | undefined,
   limits: KeyLimits | undefined,
 ): { ok: true; begin: BeginFields } | Refused {
+  const unreadable = unreadableHeader(headers);
+  if (unreadable) return unreadable;
   const parsed = HeaderLabelsSchema.safeParse(headers);
   if (parsed.error) return brokenHeader(parsed.error);
   const header = parsed.data;
@@ -63,7 +65,7 @@ export function identify(
     const param = LABEL_HEADERS[closed];
     return refuseCall('FIELD_NOT_ALLOWED', `${param}: must not be sent with a session token`, { param });
   }
-  const { feature = header.feature, tags = header.tags } = session ?? present(request);
+  const { feature = header.feature ?? undefined, tags = header.tags } = session ?? present(request);
   const refused = closedFeature(limits, feature);
   if (refused) return refused;
   const userId =
@@ -82,6 +84,17 @@ export function identify(
 /** The labels of a body; `null` means no label. */
 function present({ feature, tags }: LabelledRequest): { feature?: string; tags?: string[] } {
   return { ...(feature != null && { feature }), ...(tags != null && { tags }) };
+}
+
+/** What a runtime puts in place of bytes that are not UTF-8: two customers would become one. */
+const REPLACEMENT_CHARACTER = '\ufffd';
+
+function unreadableHeader(headers: HeaderLabels): Refused | null {
+  const labels = Object.keys(headers) as (keyof HeaderLabels)[];
+  const label = labels.find((name) => headers[name]?.includes(REPLACEMENT_CHARACTER));
+  if (label === undefined) return null;
+  const param = LABEL_HEADERS[label];
+  return refuseCall('BAD_REQUEST', `${param}: must be text in UTF-8`, { param });
 }
 
 function brokenHeader(error: z.ZodError): Refused {

@@ -3,18 +3,19 @@
  * with credentials, the mapped models, and the models that the organization prices itself.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
+import { limitsOf } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import type { OrganizationConfig } from '../config/credentials.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
-import { modelsByName } from '../domain/model-mappings.ts';
+import { MAPPED_PREFIX, modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { modelLimitOf } from '../metering/key-limits.ts';
-import { aliased, mappedTier, nameModel } from '../metering/model-names.ts';
+import { aliased, type Candidate, candidatesFor, mappedTier, nameModel } from '../metering/model-names.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { modelNotFound } from './models.ts';
+import { modelNotFound, type OfferedEndpoint } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
@@ -38,12 +39,8 @@ export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The list leaves out models that the API key does not open. */
-export function modelsOf(
-  caller: Pick<Caller, 'organization' | 'limits'>,
-  catalog: Catalog,
-  nowMs: number,
-): ModelObject[] {
+/** Those that the API key is not for are not listed. */
+function modelsOf(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): ModelObject[] {
   const { organization, limits } = caller;
   const { vendors, models, aliases, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
@@ -75,7 +72,57 @@ export function modelsOf(
   return limit ? unique.filter(({ id }) => limit.open.allowsAny(id)) : unique;
 }
 
-/** The model that a name stands for; `null` if no vendor could be asked for it. */
+/** A model as the vendors' own lists describe theirs. */
+export interface DescribedModel {
+  /** The vendor's own name, or the name of a mapping. */
+  id: string;
+  displayName: string;
+  /** Release date, in seconds; 0 if it is not known. */
+  created: number;
+  contextTokens: number | undefined;
+  maxOutputTokens: number | undefined;
+}
+
+/** The listed models that an endpoint can be asked for. */
+export function modelsAt(
+  caller: Pick<Caller, 'organization' | 'limits'>,
+  catalog: Catalog,
+  endpoint: Pick<OfferedEndpoint, 'isOfferedBy' | 'takesModel'>,
+  nowMs: number,
+): DescribedModel[] {
+  const { organization } = caller;
+  const isOffered = ({ provider, model, onDowngrade }: Candidate) => {
+    const vendor = organization.vendors.get(provider);
+    const isTaken = endpoint.takesModel?.(model) !== false;
+    return !onDowngrade && vendor !== undefined && endpoint.isOfferedBy(vendor.kind) && isTaken;
+  };
+  return modelsOf(caller, catalog, nowMs)
+    .filter(({ id }) => candidatesFor(organization, catalog, id, nowMs).some(isOffered))
+    .map((model) => describeModel(organization, catalog, model, nowMs));
+}
+
+export function describeModel(
+  organization: OrganizationConfig,
+  catalog: Catalog,
+  { id, owned_by: provider, created }: ModelObject,
+  nowMs: number,
+): DescribedModel {
+  // A mapping is no model, whatever its name.
+  const isMapped = id.startsWith(MAPPED_PREFIX);
+  const { contextTokens, maxOutputTokens } = isMapped ? {} : limitsOf(catalog, id, nowMs);
+  const ownName = id.slice(id.indexOf('/') + 1);
+  const named = nameModel(organization, catalog, ownName, nowMs);
+  return {
+    // A name that the catalog does not know says nothing of its vendor.
+    id: named?.provider === provider && named.model === ownName ? ownName : id,
+    displayName: (isMapped ? null : matchModel(catalog, id, nowMs)?.model.displayName) ?? id,
+    created,
+    contextTokens,
+    maxOutputTokens,
+  };
+}
+
+/** The model that a name stands for; `null` where no vendor could be asked for it. */
 export function findModel(
   organization: OrganizationConfig,
   catalog: Catalog,

@@ -40,7 +40,8 @@ export function closedField(
   const dialect = Object.values(DIALECTS).find(({ operation }) => operation.path === route);
   const fields = dialect?.takesSessions ? endpointAt(dialect.endpoint)?.fields : undefined;
   const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
-  const broken = brokenMember(fields ?? {}, body, '', vendorHosts);
+  const sent = body.feature === '' ? { ...body, feature: null } : body;
+  const broken = brokenMember(fields ?? {}, sent, '', vendorHosts);
   if (!broken) return null;
   const param = clipped(broken.path);
   return { code: 'FIELD_NOT_ALLOWED', message: `${param}: ${broken.rule}`, param };

@@ -16,7 +16,7 @@ import { PassedBody } from '../vendors/passed-body.ts';
 import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
-import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
+import { type Fields, fieldsOf, listOf, textOf } from '../vendors/usage/figures.ts';
 import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
@@ -60,6 +60,10 @@ const CREDENTIAL = '[credential]';
 const RETRY_HEADERS = ['Retry-After', 'retry-after-ms', 'x-should-retry'];
 /** The longest word that is taken from a vendor's error. */
 const WORD_LENGTH_MAX = 200;
+/** The most details of a vendor's error that pass; Google has about six kinds. */
+const DETAILS_MAX = 20;
+/** Source: google/rpc/error_details.proto of googleapis. */
+const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
 const REQUEST_ID_NAMES = ['x-request-id', 'request-id'];
 const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 
@@ -140,7 +144,7 @@ export function readFailedAnswer(
   return {
     ...told,
     usage: told.usage ?? NO_USAGE,
-    answer: errorAnswer(words, picked(headers, RETRY_HEADERS), errorBody),
+    answer: errorAnswer(words, retryHeaders(headers, words), errorBody),
     error,
     retryable: true,
   };
@@ -298,7 +302,7 @@ function readError({ status, headers, body }: Answered, vendorKey: string, error
     : { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
   const words = { status, message: error.message, ...wordsOf(document, vendorKey) };
   return {
-    answer: errorAnswer(words, picked(headers, RETRY_HEADERS), errorBody),
+    answer: errorAnswer(words, retryHeaders(headers, words), errorBody),
     usage: NO_USAGE,
     error,
     retryable: status === 429 || status >= 500,
@@ -315,10 +319,35 @@ export function picked(headers: Headers, names: readonly string[]): Record<strin
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));
 }
 
-/** Type, code and parameter of the vendor's error, without the key. */
+/** Type, code, parameter and details of the vendor's error, without the key. */
 function wordsOf(document: unknown, vendorKey: string): Omit<ErrorWords, 'status' | 'message'> {
-  const { type, code, status, param } = fieldsOf(errorIn(document));
+  const { type, code, status, param, details } = fieldsOf(errorIn(document));
   const word = (value: unknown) =>
     typeof value === 'string' && value !== '' ? cleanWord(value, vendorKey).slice(0, WORD_LENGTH_MAX) : null;
-  return { type: word(type) ?? undefined, code: word(code) ?? word(status), param: word(param) };
+  return {
+    type: word(type) ?? undefined,
+    code: word(code) ?? word(status),
+    param: word(param),
+    details: detailsOf(details, vendorKey),
+  };
+}
+
+/** Google's details, which are told by their type. Another vendor's member of the name is something else. */
+function detailsOf(details: unknown, vendorKey: string): Fields[] {
+  const typed = listOf(details)
+    .map(fieldsOf)
+    .filter((detail) => typeof detail['@type'] === 'string')
+    .slice(0, DETAILS_MAX);
+  return typed.length === 0 ? [] : listOf(parseAnswer(withoutKeys(JSON.stringify(typed), vendorKey))).map(fieldsOf);
+}
+
+/** When a client is to come back: as the vendor's headers say, or else the `RetryInfo` of Google's details. */
+function retryHeaders(headers: Headers, { details = [] }: Pick<ErrorWords, 'details'>): Record<string, string> {
+  const { retryDelay } = details.find((detail) => detail['@type'] === RETRY_INFO) ?? {};
+  // A duration in JSON has seconds with up to nine decimals.
+  const [, seconds] = /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(textOf(retryDelay)) ?? [];
+  return {
+    ...(seconds !== undefined && { 'Retry-After': String(Math.ceil(Number(seconds))) }),
+    ...picked(headers, RETRY_HEADERS),
+  };
 }

@@ -89,7 +89,7 @@ test.each([
   ['/customers/alice/usage', 401, 'UNAUTHORIZED'],
   ['/v1/models', 401, 'invalid_api_key'],
   // Google's form, whose code is the status.
-  ['/v1beta/models/gemini-3.8-flash', 404, 404],
+  ['/v1beta/files', 404, 404],
 ])('a browser that opens %s gets its %i as a page, and a program as JSON', async (path, status, code) => {
   const page = await open(path);
   expect([page.status, page.headers.get('Content-Type')]).toEqual([status, 'text/html; charset=utf-8']);

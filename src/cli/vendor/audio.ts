@@ -2,6 +2,7 @@
  * OpenAI's speech, which is silence of the length of the spoken text, and its transcriptions, which say that they are
  * made up.
  */
+import type { TranscriptionSegment } from 'openai/resources/audio/transcriptions';
 import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
 import type { Frame } from './dialect.ts';
@@ -127,16 +128,32 @@ function bodyOf(format: string, seconds: number, usage: Fields): Fields | string
     case 'vtt':
       return `WEBVTT\n\n00:00:00.000 --> ${end}\n${TEXT}\n\n`;
     case 'verbose_json':
-    case 'diarized_json':
-      return {
-        task: 'transcribe',
-        language: 'english',
-        duration: seconds,
-        text: TEXT,
-        segments: [{ id: 0, start: 0, end: seconds, text: TEXT }],
-        usage,
-      };
+      return { ...timed(seconds, usage), language: 'english', segments: [segmentOf(seconds)] };
+    case 'diarized_json': {
+      const segment = { type: 'transcript.text.segment', id: 'seg_001', start: 0, end: seconds, text: TEXT };
+      return { ...timed(seconds, usage), segments: [{ ...segment, speaker: 'A' }] };
+    }
     default:
       return { text: TEXT, usage };
   }
+}
+
+function timed(seconds: number, usage: Fields): Fields {
+  return { task: 'transcribe', duration: seconds, text: TEXT, usage };
+}
+
+/** All of a recording. The tokens of its text belong to a vocabulary that is not here. */
+function segmentOf(seconds: number): TranscriptionSegment {
+  return {
+    id: 0,
+    seek: 0,
+    start: 0,
+    end: seconds,
+    text: TEXT,
+    tokens: [],
+    temperature: 0,
+    avg_logprob: 0,
+    compression_ratio: 1,
+    no_speech_prob: 0,
+  };
 }

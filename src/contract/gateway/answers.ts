@@ -51,7 +51,7 @@ export const GoogleError = z.object({
     details: z
       .array(z.looseObject({ '@type': z.string().optional().describe('What kind of detail it is') }))
       .describe(
-        "The vendor's own, or an `ErrorInfo` whose `reason` is the service's code, with the figures of a denial as texts in `metadata`, of which `also` is JSON",
+        "The vendor's own, and if none of these is an `ErrorInfo` one whose `reason` is the service's code, with the figures of a denial as texts in `metadata`, of which `also` is JSON",
       ),
   }),
 });
@@ -90,7 +90,29 @@ export const AnthropicModelList = z.object({
 
 export type AnthropicModelList = z.infer<typeof AnthropicModelList>;
 
-/** The vendor whose form the errors of a path have. */
+/** A model as Google's own API describes it (ai.google.dev/api/models). */
+export const GoogleModel = z.object({
+  name: z
+    .string()
+    .describe("`models/` and the vendor's own name, or `service/standard`, `service/premium`, `service/<alias>`"),
+  displayName: z.string().describe('Name for people'),
+  inputTokenLimit: z.number().int().optional().describe('Tokens of the context; absent if they are not known'),
+  outputTokenLimit: z.number().int().optional().describe('The most tokens of an answer; absent if they are not known'),
+  supportedGenerationMethods: z.array(z.string()).describe('What it can be asked for, as in the paths'),
+});
+
+export type GoogleModel = z.infer<typeof GoogleModel>;
+
+export const GoogleModelList = z.object({
+  models: z
+    .array(GoogleModel)
+    .describe('A page of the models that `generateContent` or `embedContent` can be asked for'),
+  nextPageToken: z.string().optional().describe('`pageToken` of the next page; absent on the last one'),
+});
+
+export type GoogleModelList = z.infer<typeof GoogleModelList>;
+
+/** Whose form a request and its answer have. */
 export type ErrorForm = 'openai' | 'anthropic' | 'google';
 
 /** The first match counts; all other paths are OpenAI's. */
@@ -99,13 +121,24 @@ const ERROR_FORMS: readonly (readonly [RegExp, ErrorForm])[] = [
   [/^\/v1\/messages(?:\/|$)/, 'anthropic'],
   [/^\/v1beta\/|:\w+(?:Contents?|Tokens)$/, 'google'],
 ];
-
-/** OpenAI and Anthropic have the same paths for models; only callers of Anthropic's API name its version. */
-export const ANTHROPIC_VERSION_HEADER = 'anthropic-version';
+/** The paths that all three have. */
 const MODELS_PATH = /^\/v1\/models(?:\/|$)/;
 
-/** The form of errors at a path, of a route or not. */
-export function errorFormAt(path: string, anthropicVersion?: string): ErrorForm {
-  const form = ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? 'openai';
-  return form === 'openai' && anthropicVersion !== undefined && MODELS_PATH.test(path) ? 'anthropic' : form;
+/** The form of a client, by what only the clients of one vendor send: a version in a header, a key in a header or the query. */
+export function clientForm({
+  header,
+  query,
+}: Record<'header' | 'query', (name: string) => string | undefined>): ErrorForm {
+  if (header('anthropic-version') !== undefined) return 'anthropic';
+  return (header('x-goog-api-key') ?? query('key')) === undefined ? 'openai' : 'google';
+}
+
+/** The form of errors at a route. */
+export function errorFormAt(path: string, client: ErrorForm = 'openai'): ErrorForm {
+  return errorFormBeside(path, MODELS_PATH.test(path) ? client : 'openai');
+}
+
+/** The form of errors at a path that no route has: that of the client, if no vendor has such paths alone. */
+export function errorFormBeside(path: string, client: ErrorForm): ErrorForm {
+  return ERROR_FORMS.find(([pattern]) => pattern.test(path))?.[1] ?? client;
 }

@@ -31,6 +31,8 @@ export const GATEWAY_HEADERS = {
 } as const;
 
 const label = text(TEXT_LENGTH_MAX);
+/** The empty text is no feature, as in the metering interface. */
+const feature = z.preprocess((value) => (value === '' ? null : value), label.nullable());
 
 /** The metered customer: an id, or the customer object of the metering interface in any of its spellings. */
 export const GatewayCustomer = z.preprocess(
@@ -53,7 +55,7 @@ export const ownFields = {
   customer: GatewayCustomer.nullish().describe(
     'The customer: an id or an object; else the header x-usage-customer-id, else `default`. With a session token only its own id',
   ),
-  feature: label.nullish().describe('Feature of the application that calls; a session token has its own'),
+  feature: feature.optional().describe('Feature of the application that calls; a session token has its own'),
   tags: z.array(label).max(TAGS_MAX).nullish().describe('Labels for readings; a session token has its own'),
 };
 
@@ -63,7 +65,7 @@ export const HeaderLabels = z.object({
   customerUserId: CustomerIdentity.shape.customerUserId.describe(
     "The customer's user, if the body does not name it; not with a session token",
   ),
-  feature: label
+  feature: feature
     .optional()
     .describe('Feature of the application that calls, if the body does not name it; not with a session token'),
   tags: z

@@ -2,7 +2,7 @@
  * All operations of the gateway in one table. Its routes accept any media type in `Accept`.
  */
 import { z } from 'zod';
-import { AnthropicModel, AnthropicModelList, ModelList, ModelObject } from './answers.ts';
+import { AnthropicModel, AnthropicModelList, GoogleModel, GoogleModelList, ModelList, ModelObject } from './answers.ts';
 import { openPathOperations } from './open-path-operations.ts';
 import { type GatewayOperation, invoke, vendorAnswer } from './operation.ts';
 import {
@@ -18,6 +18,7 @@ import {
   type LabelledFields,
   MessageRequest,
   MessageTokensRequest,
+  ModelsQuery,
   ModerationRequest,
   ResponseRequest,
   SpeechRequest,
@@ -207,19 +208,39 @@ export const gatewayOperations = {
   ...countingOperations,
   listModels: {
     operationId: 'listModels',
-    summary: "Models that the organization can use; in Anthropic's form for a request with `anthropic-version`",
+    summary:
+      "Models that the organization can use; in Anthropic's form for a request with `anthropic-version`, in Google's with `x-goog-api-key`",
     method: 'GET',
     path: '/v1/models',
     security: invoke,
-    answer: z.union([ModelList, AnthropicModelList]),
+    query: ModelsQuery,
+    answer: z.union([ModelList, AnthropicModelList, GoogleModelList]),
   },
   retrieveModel: {
     operationId: 'retrieveModel',
-    summary: "Read a model; in Anthropic's form for a request with `anthropic-version`",
+    summary:
+      "Read a model; in Anthropic's form for a request with `anthropic-version`, in Google's with `x-goog-api-key`",
     method: 'GET',
     path: '/v1/models/{model}',
     security: invoke,
-    answer: z.union([ModelObject, AnthropicModel]),
+    answer: z.union([ModelObject, AnthropicModel, GoogleModel]),
+  },
+  listGoogleModels: {
+    operationId: 'listGoogleModels',
+    summary: "Models of Google's form that the organization can use",
+    method: 'GET',
+    path: '/v1beta/models',
+    security: invoke,
+    query: ModelsQuery,
+    answer: GoogleModelList,
+  },
+  retrieveGoogleModel: {
+    operationId: 'retrieveGoogleModel',
+    summary: "Read a model in Google's form",
+    method: 'GET',
+    path: '/v1beta/models/{model}',
+    security: invoke,
+    answer: GoogleModel,
   },
   ...storedOperations,
   ...openPathOperations,

@@ -248,6 +248,11 @@ export const CompleteUploadRequest = z.looseObject({
 /** A parameter that passes unchanged: a name may occur more than once. */
 const passed = z.union([z.string(), z.array(z.string())]).optional();
 
+export const ModelsQuery = z.looseObject({
+  pageSize: passed.describe("Models of a page in Google's form: 50 if absent, 1,000 at most"),
+  pageToken: passed.describe("`nextPageToken` of the page before, in Google's form"),
+});
+
 export const RetrieveResponseQuery = z.looseObject({
   include: passed.describe('What the answer has besides, as the vendor names it'),
   stream: passed.describe('`true`: the events of the response, once more'),

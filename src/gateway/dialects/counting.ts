@@ -4,7 +4,8 @@
 import { countingOperations, type GatewayOperation } from '../../contract/gateway/operations.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { ofGenerateContent } from '../../vendors/prompt-counter.ts';
-import { isFields } from '../../vendors/usage/figures.ts';
+import { isFields, listOf } from '../../vendors/usage/figures.ts';
+import { withTakenToolIds } from '../translation/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
 import { googleEndpoint } from './google.ts';
@@ -25,7 +26,11 @@ export const COUNTING: { readonly [Id in keyof typeof countingOperations]: Count
     operation: countingOperations.countMessageTokens,
     ...anthropicEndpoint('messages/count_tokens'),
     alternative: null,
-    vendorBody: (request, model) => ({ ...request, model }),
+    vendorBody: ({ messages, ...request }, model) => ({
+      ...request,
+      model,
+      messages: withTakenToolIds(listOf(messages)),
+    }),
   },
   countTokens: {
     operation: countingOperations.countTokens,

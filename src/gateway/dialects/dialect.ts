@@ -13,6 +13,7 @@ import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Effort } from '../../vendors/effort.ts';
 import type { VendorRequest } from '../../vendors/request.ts';
 import type { Transform } from '../../vendors/tee.ts';
+import type { Fields } from '../../vendors/usage/figures.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
 
 /** The fields that every request to a model has; the schema of its endpoint has more. */
@@ -80,8 +81,8 @@ export interface ErrorWords {
   param: string | null;
   /** The members of a Callmeter refusal that have the same names in each form. */
   more?: RefusalFigures;
-  /** The vendor's further details, in its own form. */
-  details?: unknown;
+  /** What Google says besides, such as when to come back. */
+  details?: readonly Fields[];
 }
 
 /**

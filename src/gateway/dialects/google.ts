@@ -34,14 +34,16 @@ export function googleEndpoint<Action extends string>(action: Action) {
   };
 }
 
-/** Our code and the wrong field become an `ErrorInfo`, as in Google's own errors. */
-export function googleError({ status, message, type, code, param, more = {}, details }: ErrorWords): object {
-  // Metadata values are texts.
+const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
+
+/** Our code, and the field that is wrong, are an `ErrorInfo`, if Google's own details have none. */
+export function googleError({ status, message, type, code, param, more = {}, details = [] }: ErrorWords): object {
+  // Metadata are texts.
   const texts = Object.entries({ param, ...more }).flatMap(([name, value]) =>
     value == null ? [] : [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]],
   );
   const own = {
-    '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+    '@type': ERROR_INFO,
     reason: code ?? type,
     domain: 'callmeter',
     metadata: Object.fromEntries(texts),
@@ -51,7 +53,7 @@ export function googleError({ status, message, type, code, param, more = {}, det
       code: status,
       message,
       status: wordOf(status),
-      details: Array.isArray(details) ? details : [own],
+      details: details.some((detail) => detail['@type'] === ERROR_INFO) ? details : [...details, own],
     },
   };
 }

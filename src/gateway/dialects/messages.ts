@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { MessageRequest } from '../../contract/gateway/requests.ts';
 import { isEffort, thinkingWithin } from '../../vendors/effort.ts';
+import { withTakenToolIds } from '../translation/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';
 import { MessageClosing } from './messages-closing.ts';
@@ -27,25 +28,28 @@ export const messages: Dialect<typeof modelOperations.createMessage> = {
 
   thinksNot,
 
-  vendorBody(request, terms) {
-    const body: VendorBody = { ...request, model: terms.model };
-    const { effort: asked, ...config } = request.output_config ?? {};
-    // A model that does not think needs no level, and Anthropic has none for it.
-    const isNone = terms.effort === 'none' || thinksNot(request);
-    const effort = isNone ? undefined : terms.effort;
-    const outputConfig = effort === undefined ? config : { ...config, effort };
-    if (effort !== asked) {
-      if (Object.keys(outputConfig).length > 0) body.output_config = outputConfig;
-      else delete body.output_config;
-    }
-    return withThinkingUnder(body, request.thinking, terms);
-  },
+  vendorBody: (request, terms) => ({ ...messageBody(request, terms), messages: withTakenToolIds(request.messages) }),
 
   streamTransform: () => undefined,
   streamClosing: ({ model }) => new MessageClosing(model),
 };
 
-/** An effort beside it may refer to thinking. */
+/** The request with the effort and the thinking that it may have. */
+export function messageBody(request: Request, terms: AttemptTerms): VendorBody {
+  const body: VendorBody = { ...request, model: terms.model };
+  const { effort: asked, ...config } = request.output_config ?? {};
+  // A model that does not think needs no level, and Anthropic has none for it.
+  const isNone = terms.effort === 'none' || thinksNot(request);
+  const effort = isNone ? undefined : terms.effort;
+  const outputConfig = effort === undefined ? config : { ...config, effort };
+  if (effort !== asked) {
+    if (Object.keys(outputConfig).length > 0) body.output_config = outputConfig;
+    else delete body.output_config;
+  }
+  return withThinkingUnder(body, request.thinking, terms);
+}
+
+/** An effort beside it may be that of thinking. */
 function thinksNot({ thinking, output_config }: Request): boolean {
   return thinking?.type === 'disabled' && output_config?.effort == null;
 }

@@ -15,7 +15,7 @@ import { messageToCompletion } from '../translation/message-to-completion.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import { ChatClosing } from './chat-completions-closing.ts';
 import type { StreamClosing, VendorForm } from './dialect.ts';
-import { messages } from './messages.ts';
+import { messageBody } from './messages.ts';
 
 type Request = z.infer<typeof ChatCompletionRequest>;
 
@@ -32,7 +32,7 @@ export const translatedChat: VendorForm<typeof modelOperations.createChatComplet
     // If the plan allows no thinking, a request to think is dropped, not a contradiction.
     const translated = translate(terms.ceiling === 'none' ? { ...request, thinking: undefined } : request, terms);
     if (!translated.ok) throw new Error(`${translated.param} cannot be translated: ${translated.message}`);
-    return messages.vendorBody(translated.body as unknown as z.infer<typeof MessageRequest>, terms);
+    return messageBody(translated.body as unknown as z.infer<typeof MessageRequest>, terms);
   },
 
   refused(request, terms) {

@@ -7,6 +7,7 @@
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
 import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { callerToolId } from './tool-ids.ts';
 
 /** Anthropic takes it back only unchanged and with its signature. */
 type ThinkingBlock =
@@ -38,7 +39,7 @@ export function messageOf(blocks: readonly Fields[], ending: Fields): Translated
       annotations.push(...urlCitations(citations, start, characters));
     } else if (type === 'tool_use') {
       const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) };
-      calls.push({ id: textOf(id), type: 'function', function: called });
+      calls.push({ id: callerToolId(textOf(id)), type: 'function', function: called });
     } else if (type === 'thinking') {
       thinking.push({ type, thinking: textOf(block.thinking), signature: textOf(block.signature) });
     } else if (type === 'redacted_thinking') thinking.push({ type, data: textOf(block.data) });

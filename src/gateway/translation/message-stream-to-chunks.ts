@@ -11,6 +11,7 @@ import { readFailure } from '../../vendors/usage/failure.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
 import { messageOf, type TranslatedMessage } from './answer-message.ts';
 import { type AnsweredTier, finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
+import { callerToolId } from './tool-ids.ts';
 
 /** The most of an answer that is kept, in characters of JSON: several times more than a model writes and finds. */
 export const KEPT_LENGTH_MAX = 8 * 1024 * 1024;
@@ -114,7 +115,12 @@ export class MessageChunks {
     if (begin.type !== 'tool_use') return this.#add(begin);
     this.#calls += 1;
     const called = { name: textOf(begin.name), arguments: '' };
-    const call = { index: this.#open.call, id: textOf(begin.id), type: 'function' as const, function: called };
+    const call = {
+      index: this.#open.call,
+      id: callerToolId(textOf(begin.id)),
+      type: 'function' as const,
+      function: called,
+    };
     return this.#withRole([this.#chunk({ tool_calls: [call] })]);
   }
 

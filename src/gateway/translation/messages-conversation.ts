@@ -15,6 +15,7 @@ import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/fig
 import { messageOf } from './answer-message.ts';
 import { cacheMarkOf, contentBlocks, textBlocks } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
+import { anthropicToolId, withTakenToolId } from './tool-ids.ts';
 
 interface Turn {
   role: 'user' | 'assistant' | 'system';
@@ -142,7 +143,7 @@ function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlo
   const thinking_blocks = message.thinking_blocks ?? come.thinking_blocks;
   if (wordsOf({ ...come }) !== wordsOf({ ...message, thinking_blocks }))
     refusals.add(param, 'must say what the rest of the message says; leave it out if you have changed the rest');
-  return blocks as unknown as ContentBlockParam[];
+  return blocks.map(withTakenToolId) as ContentBlockParam[];
 }
 
 /** The content of a message as a text that is equal for equal messages. */
@@ -183,7 +184,7 @@ function readCall(call: Fields, at: string, refusals: Refusals): ToolUseBlockPar
   return [
     {
       type: 'tool_use',
-      id: refusals.text(call.id, `${at}.id`),
+      id: anthropicToolId(refusals.text(call.id, `${at}.id`)),
       name: refusals.text(called.name, `${at}.function.name`),
       input: parsed.ok ? parsed.value : {},
     },
@@ -195,7 +196,7 @@ function readResult(message: Fields, at: string, refusals: Refusals): ToolResult
   const content = contentBlocks(message.content, 'tool', `${at}.content`, refusals);
   return {
     type: 'tool_result',
-    tool_use_id: refusals.text(message.tool_call_id, `${at}.tool_call_id`),
+    tool_use_id: anthropicToolId(refusals.text(message.tool_call_id, `${at}.tool_call_id`)),
     ...(content.length > 0 && { content }),
     ...cacheMarkOf(message, at, refusals),
   };

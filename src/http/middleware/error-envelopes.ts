@@ -44,11 +44,11 @@ export function answerResponse(c: AppContext, answer: Answer<unknown> | Serializ
 }
 
 export function refusalResponse(c: AppContext, refusal: Refusal): Response {
-  const { code, message, members } = refusal;
+  const { code, message, members, headers = {} } = refusal;
   const status = ERROR_STATUS[code];
   const wait = retryAfter(refusal, status);
   if (wait !== null) c.header('Retry-After', wait);
-  for (const [name, value] of Object.entries(rollingHeaders(refusal.rolling))) c.header(name, value);
+  for (const [name, value] of Object.entries({ ...rollingHeaders(refusal.rolling), ...headers })) c.header(name, value);
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   return c.json(
     {

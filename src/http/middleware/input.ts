@@ -116,9 +116,16 @@ export function validate(schema: z.ZodType, value: unknown): Result<{ value: unk
 /** 415 for a body that is encoded or of another type. */
 function checkType(c: AppContext, isRight: (type: string) => boolean, rule: string): Result {
   if (!hasBody(c)) return { ok: true };
-  if ((c.req.header('Content-Encoding') ?? 'identity') !== 'identity')
-    return refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding');
+  if (isEncoded(c.req.header('Content-Encoding') ?? ''))
+    return refuse('UNSUPPORTED_MEDIA_TYPE', 'a body must be sent without Content-Encoding', { headers: UNENCODED });
   return isRight(c.req.header('Content-Type') ?? '') ? { ok: true } : refuse('UNSUPPORTED_MEDIA_TYPE', rule);
+}
+
+/** The codings that a body may have, in the answer to any other (RFC 9110, 12.5.3). */
+const UNENCODED = { 'Accept-Encoding': 'identity' };
+
+function isEncoded(header: string): boolean {
+  return header.split(',').some((coding) => !/^\s*(?:identity)?\s*$/i.test(coding));
 }
 
 const FORM_RULE =

@@ -485,6 +485,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   },
   listModels: {},
   retrieveModel: { params: { model: MODEL } },
+  listGoogleModels: { query: { pageSize: '2' } },
+  retrieveGoogleModel: { params: GEMINI },
   uploadFile: {
     upload: { fields: { purpose: 'batch' }, file: { field: 'file', name: 'lines.jsonl', lines: [BATCH_LINE] } },
   },

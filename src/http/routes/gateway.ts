@@ -7,7 +7,7 @@ import { cors } from 'hono/cors';
 import type { z } from 'zod';
 import { CORRELATION_HEADER, REPLAY_HEADER } from '../../contract/envelope.ts';
 import { type Refusal, type Result, refuse } from '../../contract/errors.ts';
-import { ANTHROPIC_VERSION_HEADER, type ErrorForm, errorFormAt } from '../../contract/gateway/answers.ts';
+import { clientForm, type ErrorForm, errorFormAt, errorFormBeside } from '../../contract/gateway/answers.ts';
 import { GATEWAY_HEADERS } from '../../contract/gateway/labels.ts';
 import { openPathOperations } from '../../contract/gateway/open-path-operations.ts';
 import { type GatewayOperation, gatewayOperations, type ModelOperation } from '../../contract/gateway/operations.ts';
@@ -27,6 +27,7 @@ import { googleError } from '../../gateway/dialects/google.ts';
 import { openAiError } from '../../gateway/dialects/openai.ts';
 import { refusalAnswer } from '../../gateway/error-envelope.ts';
 import { passForm, WholeForm } from '../../gateway/form-upload.ts';
+import { listGoogleModels, retrieveGoogleModel } from '../../gateway/google-models.ts';
 import { headerLabels, withoutOwnFields } from '../../gateway/identify.ts';
 import { isOwn, type KeptRequest, listKept, makeKept, noObject, passKept } from '../../gateway/kept-objects.ts';
 import { LIFECYCLE_HEADERS } from '../../gateway/lifecycle-headers.ts';
@@ -87,7 +88,11 @@ export function gateway(): Hono<AppEnv> {
 }
 
 function formOf(c: AppContext): ErrorForm {
-  return errorFormAt(c.req.path, c.req.header(ANTHROPIC_VERSION_HEADER));
+  return errorFormAt(c.req.path, clientOf(c));
+}
+
+function clientOf({ req }: AppContext): ErrorForm {
+  return clientForm({ header: (name) => req.header(name), query: (name) => req.query(name) });
 }
 
 function errorBodyOf(c: AppContext): ErrorBody {
@@ -98,7 +103,7 @@ function errorBodyOf(c: AppContext): ErrorBody {
 export function gatewayNotFound(c: AppContext): Response {
   const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
   const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
-  return respond(c, refusalAnswer(refusal, errorBodyOf(c)));
+  return respond(c, refusalAnswer(refusal, ERROR_BODIES[errorFormBeside(c.req.path, clientOf(c))]));
 }
 
 function mountModels(app: Hono<AppEnv>): void {
@@ -125,16 +130,20 @@ function mountModels(app: Hono<AppEnv>): void {
       return countTokens(callerOf(c), counting, request, { toVendor: toVendorOf(c), requestId });
     });
   }
-  mount(app, gatewayOperations.listModels, (c) =>
-    formOf(c) === 'anthropic' ? listAnthropicModels(callerOf(c)) : listModels(callerOf(c)),
-  );
-  mount(app, gatewayOperations.retrieveModel, (c) => {
-    const name = c.req.param('model') ?? '';
-    return formOf(c) === 'anthropic' ? retrieveAnthropicModel(callerOf(c), name) : retrieveModel(callerOf(c), name);
-  });
+  for (const operation of [gatewayOperations.listModels, gatewayOperations.listGoogleModels])
+    mount(app, operation, (c, { query }) => LIST_MODELS[formOf(c)](callerOf(c), query));
+  for (const operation of [gatewayOperations.retrieveModel, gatewayOperations.retrieveGoogleModel])
+    mount(app, operation, (c) => RETRIEVE_MODEL[formOf(c)](callerOf(c), c.req.param('model') ?? ''));
 }
 
-/** The request with the parts that its address states. */
+const LIST_MODELS = { openai: listModels, anthropic: listAnthropicModels, google: listGoogleModels } as const;
+const RETRIEVE_MODEL = {
+  openai: retrieveModel,
+  anthropic: retrieveAnthropicModel,
+  google: retrieveGoogleModel,
+} as const;
+
+/** The request with what its address says of it. */
 function requestOf(c: AppContext, dialect: Dialect, body: Omit<ModelRequest, 'model'>): ModelRequest {
   const addressed = dialect.addressed?.(modelInPath(c), (name) => c.req.query(name));
   return { ...body, ...addressed } as ModelRequest;
@@ -250,9 +259,9 @@ function keptRequest(c: AppContext, { method }: GatewayOperation, path: (id: str
   return { method, path: address, headers: toVendorOf(c), objectId };
 }
 
-/** Google's SDK asks for the first version by default, which has the same forms. */
+/** Google's SDK asks for the first version by default, which has the same forms; models are there in all forms. */
 const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
-  operation.path.startsWith('/v1beta/')
+  /^\/v1beta\/.+:\w+$/.test(operation.path)
     ? [operation, { ...operation, path: operation.path.replace('/v1beta/', '/v1/') }]
     : [operation];
 

@@ -134,8 +134,14 @@ export function mountMethodNotAllowed(
 
 /** The path with its parameters in the router's form. */
 export function honoPath({ path }: RouteSpec): string {
-  // A model's name and a vendor's path may contain slashes, so they end a path, except for an action.
-  return path.replace(/\{(model|modelKey|path)\}(:\w+)?$/, ':$1{.+$2}').replace(/\{(\w+)\}/g, ':$1');
+  return (
+    path
+      // Google's names of models have no colon: an action would follow.
+      .replace(/^(\/v1beta\/.*)\{model\}$/, '$1:model{[^:]+}')
+      // A model's name and a vendor's path may contain slashes, and end a path but for an action.
+      .replace(/\{(model|modelKey|path)\}(:\w+)?$/, ':$1{.+$2}')
+      .replace(/\{(\w+)\}/g, ':$1')
+  );
 }
 
 /** The caller of a request with an API key. */
