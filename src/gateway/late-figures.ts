@@ -14,17 +14,13 @@ import type { Env } from '../env.ts';
 import { partsOf } from '../metering/call-parts.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { LateFigures } from '../objects/customer-commands.ts';
-import { readJson } from '../vendors/json-skim.ts';
-import { PassedBody } from '../vendors/passed-body.ts';
 import type { WholeResult } from '../vendors/request.ts';
-import { withServedTier } from '../vendors/service-tier.ts';
 import { type Fields, isFields } from '../vendors/usage/figures.ts';
 import { hasEnded } from '../vendors/usage/openai.ts';
-import { readFailure, readSearches, readUsage } from '../vendors/usage.ts';
-import { hasWritten } from '../vendors/written-tokens.ts';
 import { callerOf } from './batches/metering.ts';
 import { accessVendor, VENDOR_ID } from './pass-through.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from './service-calls/end.ts';
+import { readVendorAnswer, type Said } from './vendor-answer.ts';
 
 /** A response that its vendor keeps. Plain JSON. */
 export interface AwaitedResponse {
@@ -68,42 +64,31 @@ export async function fetchFigures(
   return (await figuresOf(caller, awaited, response)) ?? 'none';
 }
 
-interface ShownResponse {
-  document: Fields;
-  headers: Headers;
-}
-
-/** The requested response; `null` if the vendor did not show it. */
-function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): ShownResponse | null {
-  if ((shown.kind !== 'answer' && shown.kind !== 'too_large') || !shown.ok) return null;
-  const document = shown.kind === 'answer' ? readJson(String(shown.body)) : skimmed(shown);
-  return isFields(document) && document.id === responseId ? { document, headers: shown.headers } : null;
-}
-
-/** A response that is too large to hold: all but its long texts. */
-function skimmed({ reading }: WholeResult & { kind: 'too_large' }): unknown {
-  return reading instanceof PassedBody ? reading.document : undefined;
+/** The response that was asked for; `null` if the vendor did not show it. */
+function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): (Said & { document: Fields }) | null {
+  const answer = readVendorAnswer(shown);
+  if (answer.kind === 'none' || !answer.ok) return null;
+  const { document } = answer;
+  return isFields(document) && document.id === responseId ? { ...answer, document } : null;
 }
 
 /** The end of the call with the vendor's figures; `null` if it reports none. */
 async function figuresOf(
   caller: Caller,
   { providerUsed, model, known, hasWritten: hasShown }: AwaitedResponse,
-  { document, headers }: ShownResponse,
+  { reported, searches, refused }: Said,
 ): Promise<LateFigures | null> {
-  const figures = withServedTier(readUsage(document), headers);
-  const isFree = readFailure(document) !== null && !hasWritten(document) && !hasShown;
-  const usage = reportedUsage(figures) ?? (isFree ? NO_USAGE : null);
+  const usage = reportedUsage(reported) ?? (refused && !hasShown ? NO_USAGE : null);
   if (!usage) return null;
   const { env, organization, defer } = caller;
   const { catalog } = await currentCatalog(env, defer);
-  const { modelUsed: served, isFallback, reasoningEffort, vendorReportedCostUSD } = figures ?? {};
+  const { modelUsed: served, isFallback, reasoningEffort, vendorReportedCostUSD } = reported ?? {};
   const names = { asked: isFallback ? undefined : model || undefined, served, providerUsed };
   return endServiceCallCommand(caller, {
     ...known,
     usage,
-    parts: [...partsOf(figures), ...(known.parts ?? [])],
-    searches: readSearches(document),
+    parts: [...partsOf(reported), ...(known.parts ?? [])],
+    searches,
     vendorReportedCostUSD,
     modelUsed: await modelToRecord(catalog, organization.prices, names, Date.now()),
     ...(reasoningEffort !== undefined && { reasoningEffort, reasoningEffortSource: 'provider_response' as const }),

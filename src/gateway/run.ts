@@ -13,8 +13,7 @@ import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
-import { StreamUsage } from '../vendors/usage.ts';
-import { hasWritten, WrittenTokens, writtenTokens } from '../vendors/written-tokens.ts';
+import { writtenTokens } from '../vendors/written-tokens.ts';
 import { termsOf } from './admission.ts';
 import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
@@ -31,6 +30,7 @@ import { requestHeaders, withVendorHeaders } from './passed-headers.ts';
 import { searchesOf, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from './service-calls/output.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
+import { readOpening } from './vendor-answer.ts';
 import { vendorKeyOf } from './vendor-key.ts';
 import {
   failed,
@@ -117,16 +117,11 @@ function failedOpening(
   result: VendorResult & { kind: 'stream' },
   vendorKey: string,
 ): Reading | null {
-  if (result.first === null || dialect.answerForm?.(request) === 'any') return null;
-  const written = new WrittenTokens('compatible', '');
-  const stream = new StreamUsage({ written });
-  const document = stream.read(result.first);
-  const { failed: failure } = stream;
-  if (failure === null || written.hasOutput) return null;
-  // The vendor's remaining bytes are not awaited.
+  const answer = dialect.answerForm?.(request) === 'any' ? null : readOpening(result);
+  if (!answer) return null;
+  // What else the vendor sends is not waited for.
   result.body.cancel().catch(() => undefined);
-  const reported = stream.usage();
-  return readFailedAnswer({ ...result, document, reported }, failure, vendorKey, dialect.errorBody);
+  return readFailedAnswer(answer, vendorKey, dialect.errorBody);
 }
 
 function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeResult, vendorKey: string): Reading {
@@ -134,7 +129,7 @@ function readWhole({ dialect, request }: Run, attempt: Attempt, result: WholeRes
   if (form === 'any') return readPassed(result, vendorKey);
   const reading = readResult(result, vendorKey, dialect.errorBody, {
     isText: form === 'text',
-    hasOutput: hasWritten,
+    isOfModel: true,
     counted: (usage, document) =>
       dialect.counted ? withCounted(usage, attempt.price, dialect.counted(request, document)) : usage,
   });

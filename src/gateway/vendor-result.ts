@@ -11,18 +11,24 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { partsOf } from '../metering/call-parts.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
-import { readJson } from '../vendors/json-skim.ts';
-import { PassedBody } from '../vendors/passed-body.ts';
-import { CLIENT_LEFT, type WholeResult } from '../vendors/request.ts';
-import { withServedTier } from '../vendors/service-tier.ts';
+import type { WholeResult } from '../vendors/request.ts';
 import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../vendors/usage/figures.ts';
 import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
+import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
+import type { VendorFailure } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
 import { openAiError } from './dialects/openai.ts';
 import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from './error-envelope.ts';
 import { type Outcome, reportedUsage } from './service-calls/end.ts';
+import {
+  type AnswerThatCame,
+  failureOfStatus,
+  readVendorAnswer,
+  type Said,
+  type VendorAnswer,
+} from './vendor-answer.ts';
 
 export interface Reading {
   answer: WholeAnswer;
@@ -71,16 +77,13 @@ const REQUEST_ID = /^[\x21-\x7e]{1,200}$/;
 interface AnswerReading {
   /** The answer may be any text. */
   isText: boolean;
-  /**
-   * Whether a parsed answer has any output. If it has none, an error in it is the vendor's. Absent if errors are not
-   * looked for.
-   */
-  hasOutput?(document: unknown): boolean;
+  /** A model gave it, so that an error in place of output is answered as an error, whatever its status. */
+  isOfModel: boolean;
   /** The usage with what can be counted in the answer. */
   counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];
 }
 
-const AS_REPORTED: AnswerReading = { isText: false, counted: (usage) => usage };
+const AS_REPORTED: AnswerReading = { isText: false, isOfModel: false, counted: (usage) => usage };
 
 export function readResult(
   result: WholeResult,
@@ -88,56 +91,31 @@ export function readResult(
   errorBody: ErrorBody = openAiError,
   answerReading = AS_REPORTED,
 ): Reading {
-  switch (result.kind) {
-    case 'timeout':
-      return failed(refuseCall('VENDOR_TIMEOUT', 'the vendor did not answer in time'), null, true, errorBody);
-    case 'left':
-      return failed(refuseCall('CLIENT_LEFT', CLIENT_LEFT), null, false, errorBody);
-    case 'unreachable':
-      return failed(refuseCall('VENDOR_UNREACHABLE', result.message), NO_USAGE, true, errorBody);
-    case 'broken':
-      // The answer broke off, which need not happen again.
-      return failed(refuseCall('VENDOR_ANSWER_BROKEN', result.message, { retry: true }), null, false, errorBody);
-    case 'too_large':
-      return readTooLarge(result, vendorKey, errorBody);
-    case 'answer':
-      return result.ok
-        ? readSuccess(result, vendorKey, errorBody, answerReading)
-        : readError(result, vendorKey, errorBody);
+  const answer = readVendorAnswer(result);
+  if (answer.kind === 'none') {
+    const { code, message, refused } = answer;
+    const isBroken = code === 'VENDOR_ANSWER_BROKEN';
+    // It broke off, which need not happen again.
+    const refusal = refuseCall(code, message, { ...(isBroken && { retry: true }) });
+    return failed(refusal, refused ? NO_USAGE : null, !isBroken && code !== 'CLIENT_LEFT', errorBody);
   }
-}
-
-/** An answer that had to be held and was too large: its usage is charged, and the caller does not get it. */
-function readTooLarge(result: WholeResult & { kind: 'too_large' }, vendorKey: string, errorBody: ErrorBody): Reading {
-  const { ok, reading, headers, message } = result;
-  const document = reading instanceof PassedBody ? reading.document : undefined;
-  if (!ok) return readError({ ...result, kind: 'answer', body: document }, vendorKey, errorBody);
-  return {
-    ...failed(refuseCall('VENDOR_ANSWER_TOO_LARGE', message), null, false, errorBody),
-    // The report of a broken answer does not cover all of its usage.
-    ...usageTold(withServedTier(reading.truncated ? null : reading.usage(), headers), reading.searches()),
-  };
-}
-
-/** An answer with status 200 that contains an error. */
-interface FailedAnswer {
-  status: number;
-  headers: Headers;
-  /** The answer, or its first event. */
-  document: unknown;
-  reported: VendorUsage | null;
+  if (!answer.ok) return readError(answer, vendorKey, errorBody);
+  if (answer.kind === 'answer') return readSuccess(answer, vendorKey, errorBody, answerReading);
+  // What it used is charged, and the caller does not get it.
+  const refusal = refuseCall('VENDOR_ANSWER_TOO_LARGE', answer.message);
+  return { ...failed(refusal, null, false, errorBody), ...usageTold(answer) };
 }
 
 /**
  * The error of an answer with status 200, as a whole or in its first event: nothing was done, unless it reports usage.
  */
 export function readFailedAnswer(
-  { status, headers, document, reported }: FailedAnswer,
-  failure: VendorFailure,
+  answer: AnswerThatCame & { failure: VendorFailure },
   vendorKey: string,
   errorBody: ErrorBody,
 ): Reading {
-  const told = usageTold(withServedTier(reported, headers), readSearches(document));
+  const { status, headers, document, failure } = answer;
+  const told = usageTold(answer);
   const error = cleanFailure(failure, vendorKey);
   const { message } = error;
   const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document, vendorKey) };
@@ -207,7 +185,7 @@ function withoutKey(text: string, vendorKey: string): string {
   return vendorKey.length < KEY_LENGTH_MIN ? text : text.replaceAll(vendorKey, CREDENTIAL);
 }
 
-type Answered = WholeResult & { kind: 'answer' };
+type Answered = VendorAnswer & { kind: 'answer' };
 
 /**
  * Like `readResult`, for an endpoint that passes any answer: an error also keeps the vendor's own form. Neither
@@ -217,7 +195,7 @@ export function readPassed(result: WholeResult, vendorKey: string): Reading {
   if (result.kind !== 'answer' || (!result.ok && result.status < 400)) return readResult(result, vendorKey);
   const { status, ok, headers, body } = result;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const read = ok ? told(result, vendorKey, AS_REPORTED) : readError(result, vendorKey, openAiError);
+  const read = readResult(result, vendorKey, openAiError, { ...AS_REPORTED, isText: true });
   const passed = ok ? withoutKey(text, vendorKey) : withoutKeys(text, vendorKey);
   return { ...read, answer: { status, headers: picked(headers, BODY_HEADERS), body: passed } };
 }
@@ -228,25 +206,22 @@ function readSuccess(
   errorBody: ErrorBody,
   answerReading: AnswerReading,
 ): Reading {
-  const { status, headers, body } = answered;
-  const { isText, hasOutput } = answerReading;
-  const document = documentOf(body);
+  const { status, headers, body, document, failure, refused } = answered;
+  const { isText, isOfModel } = answerReading;
   if (document === undefined && !isText) {
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', "the vendor's answer is not JSON"), null, false, errorBody);
   }
-  const failure = hasOutput && readFailure(document);
   const answer = {
     status,
     headers: { 'Content-Type': contentTypeOf(headers, document === undefined) },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   };
-  if (!failure || hasOutput(document)) {
+  if (!isOfModel || !refused || !failure) {
     const read = told(answered, vendorKey, answerReading);
     return { ...read, answer: read.error ? { ...answer, body: withoutKey(answer.body, vendorKey) } : answer };
   }
-  const reported = readUsage(document);
-  const read = readFailedAnswer({ status, headers, document, reported }, failure, vendorKey, errorBody);
-  // A failed response is a form of its own, which clients know.
+  const read = readFailedAnswer({ ...answered, failure }, vendorKey, errorBody);
+  // A response that failed is a form of its own, which clients know.
   return fieldsOf(document).object === 'response'
     ? { ...read, answer: { ...answer, body: withoutKeys(answer.body, vendorKey) } }
     : read;
@@ -259,47 +234,48 @@ function contentTypeOf(headers: Headers, isText: boolean): string {
   return /json/i.test(said) ? said : 'application/json';
 }
 
-/** The facts that a successful answer states about itself. */
-function told({ headers, body }: Answered, vendorKey: string, { counted }: AnswerReading): Omit<Reading, 'answer'> {
-  const document = documentOf(body);
-  const usage = withServedTier(readUsage(document), headers);
-  const error = readFailure(document);
+/** What a successful answer says of itself. */
+function told(answered: Answered, vendorKey: string, { counted }: AnswerReading): Omit<Reading, 'answer'> {
+  const { body, document, reported, failure } = answered;
   return {
-    ...usageTold(usage, readSearches(document)),
-    usage: counted(reportedUsage(usage), document),
-    ...((usage === null || usage.unclear) && { withoutUsage: document ?? body }),
+    ...usageTold(answered),
+    usage: counted(reportedUsage(reported), document),
+    ...((reported === null || reported.unclear) && { withoutUsage: document ?? body }),
     responseId: textOf(fieldsOf(document).id) || undefined,
     // A well-formed answer can still say that the response failed.
-    ...(error && { error: cleanFailure(error, vendorKey) }),
+    ...(failure && { error: cleanFailure(failure, vendorKey) }),
     retryable: false,
   };
 }
 
-function usageTold(
-  usage: VendorUsage | null,
-  searches: number,
-): Pick<Reading, 'usage' | 'parts' | 'searches' | 'modelUsed' | 'isFallback' | 'vendorReportedCostUSD' | 'effort'> {
+function usageTold({
+  reported,
+  searches,
+}: Said): Pick<
+  Reading,
+  'usage' | 'parts' | 'searches' | 'modelUsed' | 'isFallback' | 'vendorReportedCostUSD' | 'effort'
+> {
   return {
-    usage: reportedUsage(usage),
-    parts: partsOf(usage),
+    usage: reportedUsage(reported),
+    parts: partsOf(reported),
     searches,
-    modelUsed: usage?.modelUsed,
-    isFallback: usage?.isFallback,
-    vendorReportedCostUSD: usage?.vendorReportedCostUSD,
-    effort: usage?.reasoningEffort,
+    modelUsed: reported?.modelUsed,
+    isFallback: reported?.isFallback,
+    vendorReportedCostUSD: reported?.vendorReportedCostUSD,
+    effort: reported?.reasoningEffort,
   };
 }
 
-function readError({ status, headers, body }: Answered, vendorKey: string, errorBody: ErrorBody): Reading {
+function readError(
+  { status, headers, document, failure }: AnswerThatCame,
+  vendorKey: string,
+  errorBody: ErrorBody,
+): Reading {
   if (status < 400) {
     const message = `the vendor answered ${status}, which is no answer of a model`;
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', message), NO_USAGE, false, errorBody);
   }
-  const document = documentOf(body);
-  const failure = readFailure(document);
-  const error = failure
-    ? cleanFailure(failure, vendorKey)
-    : { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
+  const error = cleanFailure(failure ?? failureOfStatus(status), vendorKey);
   const words = { status, message: error.message, ...wordsOf(document, vendorKey) };
   return {
     answer: errorAnswer(words, retryHeaders(headers, words), errorBody),
@@ -309,11 +285,7 @@ function readError({ status, headers, body }: Answered, vendorKey: string, error
   };
 }
 
-function documentOf(body: unknown): unknown {
-  return typeof body === 'string' ? readJson(body) : body;
-}
-
-/** The named headers that are present. */
+/** Those of the headers that are there. */
 export function picked(headers: Headers, names: readonly string[]): Record<string, string> {
   const pairs = names.map((name) => [name, headers.get(name)] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));

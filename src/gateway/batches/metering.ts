@@ -32,12 +32,13 @@ import { MINUTE_MS } from '../../platform/time.ts';
 import { unreadable } from '../../platform/unavailable.ts';
 import { JsonSkim, readJson } from '../../vendors/json-skim.ts';
 import { tokensAtMost } from '../../vendors/token-count.ts';
-import { readFailure, readSearches, readUsage } from '../../vendors/usage.ts';
-import { hasWritten, writtenTokens } from '../../vendors/written-tokens.ts';
+import { readFailure } from '../../vendors/usage.ts';
+import { writtenTokens } from '../../vendors/written-tokens.ts';
 import type { BeginFields } from '../identify.ts';
 import { recordDocument } from '../kept-objects.ts';
 import { accessVendor, BATCH_VENDOR, batchKind, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from '../service-calls/end.ts';
+import { readDocument } from '../vendor-answer.ts';
 import { cleanFailure } from '../vendor-result.ts';
 import { tierOfModel } from './admission.ts';
 import { type LineAsks, LineAsksReader } from './line-asks.ts';
@@ -289,14 +290,14 @@ export function readLine(
   // The line shows neither an answer nor a failure.
   if (!isRecord(response) && error == null)
     return { customId, outcome: { usage: null }, written: cut || shortened ? null : tokensAtMost(text) };
-  const usage = readUsage(response?.body);
+  const { reported: usage, searches, failure: said, refused } = readDocument(response?.body);
   const status = response?.status_code ?? 0;
   const answered = status >= 200 && status < 300;
   const failure =
-    readFailure(response?.body) ??
+    said ??
     (answered ? null : (readFailure({ error }) ?? { code: `VENDOR_HTTP_${status}`, message: 'the line failed' }));
-  // An error instead of an answer, whatever its status: nothing was done, unless the error reports usage.
-  const isFree = usage === null && (!answered || (failure !== null && !hasWritten(response?.body)));
+  // An error in place of an answer, whatever its status says: nothing was done, unless it reports usage.
+  const isFree = usage === null && (!answered || refused);
   return {
     customId,
     ...((usage === null || usage.unclear) &&
@@ -304,7 +305,7 @@ export function readLine(
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(usage),
       ...(usage?.parts && { parts: partsOf(usage) }),
-      searches: readSearches(response?.body) || undefined,
+      searches: searches || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {
         reasoningEffort: usage.reasoningEffort,

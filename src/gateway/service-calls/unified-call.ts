@@ -30,14 +30,15 @@ import type { Admission } from '../../objects/customer-commands.ts';
 import { isShallow } from '../../platform/json.ts';
 import { checkVendorUrl } from '../../vendors/address.ts';
 import { ANSWERS_HELD, isAnswerMemoryFull } from '../../vendors/answer-memory.ts';
-import { readJson } from '../../vendors/json-skim.ts';
 import { Presence } from '../../vendors/presence.ts';
-import { CLIENT_LEFT, requestVendor, type VendorResult } from '../../vendors/request.ts';
-import { requestedServiceTier, withServedTier } from '../../vendors/service-tier.ts';
+import { requestVendor } from '../../vendors/request.ts';
+import { requestedServiceTier } from '../../vendors/service-tier.ts';
 import type { StreamSoFar } from '../../vendors/tee.ts';
 import { fieldsOf, textOf } from '../../vendors/usage/figures.ts';
-import { readFailure, readSearches, readUsage, StreamUsage, type VendorUsage } from '../../vendors/usage.ts';
-import { hasWritten, WrittenTokens, writtenTokens } from '../../vendors/written-tokens.ts';
+import type { StreamUsage, VendorFailure, VendorUsage } from '../../vendors/usage.ts';
+import { writtenTokens } from '../../vendors/written-tokens.ts';
+import { wireError } from '../error-envelope.ts';
+import { failureOfStatus, readVendorAnswer, type VendorAnswer } from '../vendor-answer.ts';
 import { beginServiceCall } from './begin.ts';
 import { countedBounds } from './counted-bounds.ts';
 import { countedPrompts, type FollowedPrompt } from './counted-prompts.ts';
@@ -206,6 +207,8 @@ async function askVendor(
     searches: searchesOf(bounded, admission),
     onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
   });
+  const asked = requestedModel(vendor);
+  const model = { kind: kindOfRequest(caller.organization, vendor), model: asked ?? '' };
   const askedAtMs = Date.now();
   const result = await requestVendor({
     url: vendor.url,
@@ -228,9 +231,8 @@ async function askVendor(
     refused,
     error,
     details = {},
-  } = readAnswer(result, vendor, kindOfRequest(caller.organization, vendor));
+  } = vendorPart(readVendorAnswer(result, model), model);
   const told = reported ?? soFar?.partial;
-  const asked = requestedModel(vendor);
   const modelUsed = told?.modelUsed ?? asked;
   const providerUsed = vendor.provider ?? told?.providerUsed;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
@@ -303,6 +305,11 @@ function isHinted(figure: UnclearFigure, { audioSeconds, toolUses }: Usage): boo
   );
 }
 
+interface AskedModel {
+  kind: VendorKind;
+  model: string;
+}
+
 interface Read {
   ok: boolean;
   status: number;
@@ -315,91 +322,52 @@ interface Read {
   /** The vendor did not do the work: if it reports no usage, it had none. */
   refused: boolean;
   body: unknown;
-  error?: { code: string; message: string };
-  /** The vendor's own error; otherwise our code, if the caller has to distinguish it from other errors. */
+  error?: VendorFailure;
+  /** The vendor's own error; else our code, if the caller has to tell it from other errors. */
   details?: Record<string, unknown>;
 }
 
-/** Reads the vendor's answer, or the error in its place. */
-function readAnswer(result: VendorResult, vendor: VendorRequest, kind: VendorKind): Read {
-  switch (result.kind) {
-    case 'timeout':
-      return {
-        ...NO_ANSWER,
-        status: 504,
-        error: { code: 'VENDOR_TIMEOUT', message: 'the vendor did not answer in time' },
-      };
-    case 'left':
-      return { ...NO_ANSWER, status: 504, error: { code: 'CLIENT_LEFT', message: CLIENT_LEFT } };
-    case 'unreachable':
-      return { ...NO_ANSWER, refused: true, error: { code: 'VENDOR_UNREACHABLE', message: result.message } };
-    case 'broken':
-      return { ...NO_ANSWER, error: { code: BROKEN, message: result.message } };
-    case 'stream':
-      throw new Error('a stream was not asked for');
-    case 'too_large':
-      return readTooLarge(result);
-    case 'answer':
-      return readBody(result, vendor, kind);
+const NO_ANSWER = { ok: false, reported: null, body: null };
+
+/** What the caller is told of the vendor's answer, or of what came instead of one. */
+function vendorPart(answer: VendorAnswer, model: AskedModel): Read {
+  if (answer.kind === 'none') {
+    const { code, message, refused } = answer;
+    return { ...NO_ANSWER, status: wireError(code).status, refused, error: { code, message } };
   }
+  if (answer.kind === 'answer') return readAnswer(answer, model);
+  // What it used is charged, and the caller does not get it.
+  const { status, reported, searches, refused, message } = answer;
+  const code = 'VENDOR_ANSWER_TOO_LARGE';
+  return { ...NO_ANSWER, status, reported, searches, refused, error: { code, message }, details: { code } };
 }
 
-/** Its usage is charged, and the caller does not get it. */
-function readTooLarge({ ok, status, headers, reading, message }: VendorResult & { kind: 'too_large' }): Read {
-  return {
-    ...NO_ANSWER,
-    status,
-    // The report of a broken answer does not cover all of its usage.
-    reported: withServedTier(reading.truncated ? null : reading.usage(), headers),
-    searches: reading.searches(),
-    refused: !ok,
-    error: { code: TOO_LARGE, message },
-    details: { code: TOO_LARGE },
+function readAnswer(answer: VendorAnswer & { kind: 'answer' }, { kind, model }: AskedModel): Read {
+  const { status, ok, headers, body, document, stream, reported, searches, failure, refused } = answer;
+  const soFar = {
+    partial: stream?.partial() ?? null,
+    outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, kind, model),
   };
+  const read = { ok: false, status, reported, soFar, searches, refused, body };
+  // It can be neither stored nor sent.
+  if (!isShallow(document)) {
+    const error = { code: BROKEN, message: "the vendor's answer nests too deep" };
+    return { ...read, refused: !ok, body: null, error };
+  }
+  if (ok && !failure) {
+    const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
+    return error ? { ...read, reported: null, error } : { ...read, ok };
+  }
+  const error = sanitized(failure ?? failureOfStatus(status));
+  // What a stream reported before it broke off is no usage of a whole answer.
+  if (!refused && stream?.failed) return { ...read, reported: null, error };
+  return { ...read, error, details: detailsOf(document) };
 }
 
-const TOO_LARGE = 'VENDOR_ANSWER_TOO_LARGE';
-const NO_ANSWER = { ok: false, status: 502, reported: null, refused: false, body: null };
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
 
-function readBody(
-  { status, ok, headers, body }: VendorResult & { kind: 'answer' },
-  vendor: VendorRequest,
-  kind: VendorKind,
-): Read {
-  const model = requestedModel(vendor) ?? '';
-  const stream = typeof body === 'string' ? readStream(body, kind, model) : null;
-  // The caller asked for text, which may still be JSON: a refusal, or an answer longer than any event of a stream.
-  const document = typeof body === 'string' ? readJson(body) : body;
-  const read = {
-    status,
-    reported: withServedTier(stream?.usage() ?? readUsage(document), headers),
-    soFar: {
-      partial: stream?.partial() ?? null,
-      outputTokens: stream && !stream.empty ? stream.outputTokens : writtenTokens(document ?? body, kind, model),
-    },
-    searches: stream?.searches() || readSearches(document),
-    refused: !ok,
-    body,
-  };
-  // It can be neither stored nor sent.
-  if (!isShallow(document))
-    return { ...read, ok: false, body: null, error: { code: BROKEN, message: "the vendor's answer nests too deep" } };
-  if (!ok) return { ...read, ok: false, error: failureOf(status, document), details: detailsOf(document) };
-  // An error instead of an answer: nothing was done, unless it reports usage.
-  const failure = stream?.failed ?? readFailure(document);
-  const shown = stream && !stream.empty ? stream.hasOutput : hasWritten(document);
-  if (failure && !shown)
-    return { ...read, ok: false, refused: true, error: clean(failure), details: detailsOf(document) };
-  // Usage that a stream reported before it broke off does not cover the whole answer.
-  if (stream?.failed) return { ...read, ok: false, reported: null, error: clean(stream.failed) };
-  if (failure) return { ...read, ok: false, error: clean(failure), details: detailsOf(document) };
-  const error = stream && document === undefined ? brokenOff(stream, headers.get('content-type') ?? '') : null;
-  return error ? { ...read, ok: false, reported: null, error } : { ...read, ok: true };
-}
-
-/** A stream or document that broke off is a failed call. Other text is not checked. */
-function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | null {
+/** A stream or document that broke off is a failed call. Text of another kind is not checked. */
+function brokenOff(stream: StreamUsage, contentType: string): VendorFailure | null {
   if (stream.truncated || (stream.empty && /event-stream/i.test(contentType))) {
     return { code: 'VENDOR_STREAM_CUT', message: "the vendor's stream ended before its end" };
   }
@@ -408,26 +376,14 @@ function brokenOff(stream: StreamUsage, contentType: string): Read['error'] | nu
     : null;
 }
 
-function failureOf(status: number, body: unknown): { code: string; message: string } {
-  const failure = readFailure(body);
-  return failure ? clean(failure) : { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
-}
-
 /** Google wraps some of its errors in an array. */
 function detailsOf(body: unknown): Record<string, unknown> {
   const error = Array.isArray(body) ? body[0] : body;
   return isRecord(error) ? error : {};
 }
 
-function clean({ code, message }: { code: string; message: string }) {
+function sanitized({ code, message }: VendorFailure): VendorFailure {
   return { code: sanitizeErrorMessage(code), message: sanitizeErrorMessage(message) };
-}
-
-function readStream(text: string, kind: VendorKind, model: string): StreamUsage {
-  const stream = new StreamUsage({ written: new WrittenTokens(kind, model) });
-  stream.push(text);
-  stream.end();
-  return stream;
 }
 
 function present(
