@@ -159,7 +159,6 @@ export const WORDS: Record<string, string> = {
   maxPriceIncreasePercent: 'Bound on the price increase',
   message: 'Why, for people',
   meter: 'The meter after the event',
-  metered: 'What was taken from allowances',
   minimumContext: 'Least context in tokens',
   minimumOutput: 'Least output limit in tokens',
   model: 'The model',
