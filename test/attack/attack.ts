@@ -2,7 +2,7 @@
  * `npm run test:attack`: attacks a local server as a stranger, as a customer's browser and as another organization, and
  * reports the result of each attack.
  */
-import { parseArgs } from 'node:util';
+import { runSuite } from '../support/command-line.ts';
 import type { Outcome } from './model.ts';
 import { ATTACKS, runAttacks } from './run.ts';
 
@@ -19,39 +19,34 @@ attack that is under way.
   --json         the report as JSON on standard output
   --help         this text`;
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      only: { type: 'string' },
-      short: { type: 'boolean' },
-      list: { type: 'boolean' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  if (values.list)
-    return console.log(
-      ATTACKS.map(({ name, by, promise }) => `${name.padEnd(22)} ${by.padEnd(9)} ${promise}`).join('\n'),
-    );
-  const only = values.only?.split(',');
-  const unknown = only?.filter((name) => !ATTACKS.some((attack) => attack.name === name)) ?? [];
-  if (unknown.length > 0) throw new Error(`--only: there is no attack ${unknown.join(', ')}; --list names them`);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  const outcomes = await runAttacks({
-    attacks: ATTACKS.filter(({ name }) => only?.includes(name) ?? true),
-    short: values.short ?? false,
-    signal: abort.signal,
-    onProgress: (line) => console.error(line),
-  });
-  if (values.json) console.log(JSON.stringify(outcomes, null, 2));
-  else for (const outcome of outcomes) print(outcome);
-  const broken = outcomes.reduce((sum, outcome) => sum + outcome.broken.length, 0);
-  if (!values.json)
-    console.log(broken === 0 ? `${outcomes.length} attacks, every promise held` : `${broken} promises broken`);
-  process.exitCode = broken > 0 ? 1 : abort.signal.aborted ? 130 : 0;
-}
+await runSuite({
+  help: HELP,
+  options: {
+    only: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+  },
+  read({ only, short, list }) {
+    const names = only?.split(',') ?? ATTACKS.map(({ name }) => name);
+    const unknown = names.filter((name) => !ATTACKS.some((attack) => attack.name === name));
+    if (unknown.length > 0) throw new Error(`--only: there is no attack ${unknown.join(', ')}; --list names them`);
+    return { attacks: ATTACKS.filter(({ name }) => names.includes(name)), short, list };
+  },
+  async run({ list, ...asked }, { json, ...running }) {
+    if (list) {
+      for (const { name, by, promise } of ATTACKS) console.log(`${name.padEnd(22)} ${by.padEnd(9)} ${promise}`);
+      return true;
+    }
+    const outcomes = await runAttacks({ ...asked, ...running });
+    const broken = outcomes.reduce((sum, outcome) => sum + outcome.broken.length, 0);
+    if (json) console.log(JSON.stringify(outcomes, null, 2));
+    else {
+      for (const outcome of outcomes) print(outcome);
+      console.log(broken === 0 ? `${outcomes.length} attacks, every promise held` : `${broken} promises broken`);
+    }
+    return broken === 0;
+  },
+});
 
 function print({ name, promise, figures, goals, broken }: Outcome): void {
   console.log(`${name}: ${promise}`);
@@ -67,8 +62,3 @@ function print({ name, promise, figures, goals, broken }: Outcome): void {
   }
   for (const sentence of broken) console.log(`  BROKEN  ${sentence}`);
 }
-
-main().catch((error: Error) => {
-  console.error(`the attacks did not run to their end: ${error.stack}`);
-  process.exitCode = 1;
-});

@@ -1,16 +1,16 @@
 /**
  * `npm run test:cap`: tries to make customers spend more than they have, and prints the result.
  */
-import { parseArgs } from 'node:util';
 import { formatUsd } from '../../src/domain/money.ts';
-import { freshSeed } from '../crash/random.ts';
-import { wholeNumber } from '../support/command-line.ts';
+import { runSuite, seedOrFresh, wholeNumber } from '../support/command-line.ts';
 import type { GeneratedReport } from './generated.ts';
 import { type CapReport, runCap } from './run.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { type Figures, GOALS } from './verdict.ts';
 
-const HELP = () => `npm run test:cap [-- --short] [SCENARIO ...]
+/** The name of the part that generates its requests. */
+const GENERATED = 'generated';
+const HELP = `npm run test:cap [-- --short] [SCENARIO ...]
 
 Starts a server and a model vendor of its own on loopback, gives customers small balances, and tries to overspend them.
 Compares what callers were answered, what the vendor billed, what is recorded and what left the balance, exactly, in
@@ -27,8 +27,6 @@ ${SCENARIOS.map(({ name, tries }) => `  ${name.padEnd(10)} ${tries}`).join('\n')
   --json         the report as JSON on standard output; amounts are decimal strings
   --help         this text`;
 
-/** The name of the part that generates its requests. */
-const GENERATED = 'generated';
 const REQUESTS_DEFAULT = 20_000;
 const REQUESTS_MAX = 10_000_000;
 /** Sentences that are printed of each scenario; the rest is counted. */
@@ -46,49 +44,39 @@ const AMOUNTS = new Set<keyof Figures>([
   'unusedBeyondBound',
 ]);
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      seconds: { type: 'string' },
-      short: { type: 'boolean', default: false },
-      seed: { type: 'string' },
-      requests: { type: 'string' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return console.log(HELP());
-  const whole = (name: 'seconds' | 'seed' | 'requests', otherwise: () => number, max: number): number =>
-    values[name] === undefined ? otherwise() : wholeNumber(name, values[name], 0, max);
-  const unknown = positionals.filter(
-    (name) => name !== GENERATED && !SCENARIOS.some((scenario) => scenario.name === name),
-  );
-  if (unknown.length > 0) throw new Error(`there is no scenario ${unknown.join(', ')}; --help names them`);
-  const seed = whole('seed', freshSeed, 2 ** 31);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  console.error(`cap suite, seed ${seed}`);
-  const report = await runCap({
-    scenarios: SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name)),
-    seed,
-    seconds: whole('seconds', () => (values.short ? 4 : 10), 600),
-    short: values.short,
-    requests:
-      positionals.length === 0 || positionals.includes(GENERATED)
-        ? whole('requests', () => REQUESTS_DEFAULT, REQUESTS_MAX)
-        : 0,
-    signal: abort.signal,
-    onProgress: (line) => console.error(line),
-  });
-  if (values.json)
-    console.log(JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2));
-  else print(report);
-  const missed =
-    report.scenarios.some(({ wrong, unproven }) => wrong.length + unproven.length > 0) ||
-    (report.generated !== null && report.generated.wrong.length > 0);
-  process.exitCode = missed ? 1 : report.interrupted ? 130 : 0;
-}
+const count = (name: string, text: string | undefined, otherwise: number, max: number): number =>
+  text === undefined ? otherwise : wholeNumber(name, text, 0, max);
+
+await runSuite({
+  help: HELP,
+  options: {
+    seconds: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    seed: { type: 'string' },
+    requests: { type: 'string' },
+  },
+  names: { noun: 'scenario', all: [...SCENARIOS.map(({ name }) => name), GENERATED] },
+  read({ seconds, short, seed, requests }, names) {
+    const isMeant = (name: string) => names.length === 0 || names.includes(name);
+    return {
+      scenarios: SCENARIOS.filter(({ name }) => isMeant(name)),
+      seed: seedOrFresh(seed),
+      seconds: count('seconds', seconds, short ? 4 : 10, 600),
+      short,
+      requests: isMeant(GENERATED) ? count('requests', requests, REQUESTS_DEFAULT, REQUESTS_MAX) : 0,
+    };
+  },
+  async run(asked, { json, ...running }) {
+    console.error(`cap suite, seed ${asked.seed}`);
+    const report = await runCap({ ...asked, ...running });
+    if (json) console.log(JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? `${value}` : value), 2));
+    else print(report);
+    return (
+      report.scenarios.every(({ wrong, unproven }) => wrong.length + unproven.length === 0) &&
+      (report.generated === null || report.generated.wrong.length === 0)
+    );
+  },
+});
 
 function print({ holds, scenarios, total, generated }: CapReport): void {
   for (const [planId, kinds] of Object.entries(holds)) {
@@ -131,8 +119,3 @@ function printFigures(figures: Figures, unit: 'nano-USD' | 'tokens'): void {
     console.log(`  ${name.padEnd(28)} ${value}${amount}${goal}`);
   }
 }
-
-main().catch((error: Error) => {
-  console.error(`the cap suite did not run to its end: ${error.stack}`);
-  process.exitCode = 1;
-});

@@ -1,9 +1,8 @@
 /**
  * `npm run test:clients`: runs popular clients at the gateway, and prints the result of each.
  */
-import { parseArgs } from 'node:util';
-import { parsedOrExit } from '../support/command-line.ts';
-import { CLIENTS, type Program } from './programs.ts';
+import { runSuite } from '../support/command-line.ts';
+import { CLIENTS } from './programs.ts';
 import { type ProgramReport, runProgram, type TurnReport } from './run.ts';
 import { startWorld } from './world.ts';
 
@@ -24,50 +23,30 @@ ${CLIENTS.map(({ id, version }) => `  ${`--${id}-version V`.padEnd(20)} another 
 /** The printed length of a client's output; --json has all of it. */
 const PRINTED_LENGTH = 300;
 
-interface Command {
-  programs: { program: Program; version: string }[];
-  json: boolean;
-}
-
-function parseCommand(): Command | 'help' {
-  const versions = Object.fromEntries(CLIENTS.map(({ id }) => [`${id}-version`, { type: 'string' as const }]));
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { ...versions, json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
-  });
-  if (values.help) return 'help';
-  const unknown = positionals.filter((name) => !CLIENTS.some(({ id }) => id === name));
-  if (unknown.length > 0) throw new Error(`there is no client ${unknown.join(', ')}; --help names them`);
-  const chosen = CLIENTS.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
-  const named = new Map(Object.entries(values));
-  return {
-    programs: chosen.map((program) => ({
+await runSuite({
+  help: HELP,
+  options: Object.fromEntries(CLIENTS.map(({ id }) => [`${id}-version`, { type: 'string' as const }])),
+  names: { noun: 'client', all: CLIENTS.map(({ id }) => id) },
+  read: (versions, names) =>
+    CLIENTS.filter(({ id }) => names.length === 0 || names.includes(id)).map((program) => ({
       program,
-      version: String(named.get(`${program.id}-version`) ?? program.version),
+      version: String(versions[`${program.id}-version`] ?? program.version),
     })),
-    json: values.json,
-  };
-}
-
-async function main(): Promise<void> {
-  const command = parsedOrExit(parseCommand);
-  if (command === 'help') return console.log(HELP);
-  const abort = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
-  await using scope = new AsyncDisposableStack();
-  console.error('starting a server');
-  const world = await startWorld(scope);
-  const reports: ProgramReport[] = [];
-  for (const { program, version } of command.programs) {
-    if (abort.signal.aborted) break;
-    const report = await runProgram(world, { program, version, signal: abort.signal }, (line) => console.error(line));
-    reports.push(report);
-    if (!command.json) print(report);
-  }
-  if (command.json) console.log(JSON.stringify({ clients: reports }, null, 2));
-  const failed = reports.some(({ turns }) => turns.some(({ wrong }) => wrong.length > 0));
-  process.exitCode = abort.signal.aborted ? 130 : failed ? 1 : 0;
-}
+  async run(programs, { signal, json, onProgress }) {
+    await using scope = new AsyncDisposableStack();
+    onProgress('starting a server');
+    const world = await startWorld(scope);
+    const reports: ProgramReport[] = [];
+    for (const { program, version } of programs) {
+      if (signal.aborted) break;
+      const report = await runProgram(world, { program, version, signal }, onProgress);
+      reports.push(report);
+      if (!json) print(report);
+    }
+    if (json) console.log(JSON.stringify({ clients: reports }, null, 2));
+    return signal.aborted || reports.every(({ turns }) => turns.every(({ wrong }) => wrong.length === 0));
+  },
+});
 
 function print({ title, packageName, version, turns }: ProgramReport): void {
   console.log(`\n${title} (${packageName} ${version})`);
@@ -101,8 +80,3 @@ function indented(text: string): string {
     .map((line) => `    | ${line}`)
     .join('\n');
 }
-
-main().catch((error: Error) => {
-  console.error(`the clients were not run to the end: ${error.message}`);
-  process.exitCode = 1;
-});

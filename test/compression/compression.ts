@@ -1,9 +1,9 @@
 /**
  * `npm run test:compression`: prints the figures of prompt compression.
  */
-import { parseArgs } from 'node:util';
+import { runSuite } from '../support/command-line.ts';
 import { render } from './render.ts';
-import { type Report, run } from './run.ts';
+import { run } from './run.ts';
 
 const HELP = `npm run test:compression [-- --json] [--quiet]
 
@@ -17,23 +17,13 @@ Prints, beside the bounds that the unit tests keep:
 
 Ends with 1 where a bound is not kept. Interrupted (Ctrl-C), it prints what it has so far.`;
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { json: { type: 'boolean' }, quiet: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
-  });
-  if (values.help) return console.log(HELP);
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
-  const report: Report = await run({
-    signal: interrupted.signal,
-    onProgress: (line) => values.quiet || console.error(line),
-  });
-  console.log(values.json ? JSON.stringify(report, null, 2) : render(report));
-  if (report.interrupted) process.exitCode = 130;
-  else if (report.broken.length > 0) process.exitCode = 1;
-}
-
-main().catch((error: Error & { code?: string }) => {
-  console.error(error.message);
-  process.exitCode = error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+await runSuite({
+  help: HELP,
+  options: { quiet: { type: 'boolean' } },
+  read: ({ quiet }) => ({ quiet }),
+  async run({ quiet }, { signal, json, onProgress }) {
+    const report = await run({ signal, onProgress: (line) => quiet || onProgress(line) });
+    console.log(json ? JSON.stringify(report, null, 2) : render(report));
+    return report.interrupted || report.broken.length === 0;
+  },
 });

@@ -51,24 +51,6 @@ describe('the official SDK', () => {
     for await (const _ of await tenant.openai.chat.completions.create({ ...request, stream: true }));
     expect(await used(tenant, 'searches')).toBe(2);
   });
-
-  test('is denied images and audio that the plan does not have', async () => {
-    const tenant = await tenantWith({ features: { image: false, audio: false } });
-    const asked = setting.vendor.requests.length;
-    const images = await refusalOf(
-      tenant.openai.responses.create({ model: 'gpt-5.2', input: 'x', tools: [{ type: 'image_generation' }] }),
-    );
-    expect(images.message).toContain('image');
-    const audio = {
-      modalities: ['text' as const, 'audio' as const],
-      audio: { voice: 'alloy', format: 'wav' as const },
-    };
-    const speech = await refusalOf(
-      tenant.openai.chat.completions.create({ model: 'gpt-4o-audio-preview', messages: user('x'), ...audio }),
-    );
-    expect(speech.message).toContain('audio');
-    expect(setting.vendor.requests.length).toBe(asked);
-  });
 });
 
 describe('a batch', () => {

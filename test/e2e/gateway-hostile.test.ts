@@ -218,34 +218,43 @@ test("a vendor's reason is passed on, and the key is not", async () => {
 });
 
 describe('a caller that leaves', () => {
+  type Answer = Promise<Response>;
+  const soon = () => sleep(30);
+  const begun = (answer: Answer) => answer;
+  const afterChunks = (count: number) => async (answer: Answer) => {
+    const reader = (await answer).body?.getReader();
+    for (let chunk = 0; chunk < count; chunk += 1) await reader?.read();
+  };
+  const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
+  /** Asks, and leaves when the stay is over. */
   const leaveAfter = async (
     customer: string,
-    body: object,
-    leave: (response: Promise<Response>, abort: () => void) => Promise<void>,
-    from = tenant,
+    prompt: string,
+    {
+      stream,
+      stay,
+      from = tenant,
+    }: { stream: boolean; stay: (answer: Answer) => Promise<unknown>; from?: GatewayTenant },
   ) => {
     const controller = new AbortController();
-    const response = from.send('/v1/chat/completions', {
-      body: { model: 'gpt-5.2', customer, ...body },
-      signal: controller.signal,
-    });
-    await leave(response, () => controller.abort()).catch(() => undefined);
+    const body = { model: 'gpt-5.2', customer, stream, ...words(prompt) };
+    const response = from.send('/v1/chat/completions', { body, signal: controller.signal });
+    await stay(response).catch(() => undefined);
+    controller.abort();
     await response.then((answered) => answered.text()).catch(() => undefined);
     return from.settled(customer);
   };
-  const words = (prompt: string) => ({ messages: [{ role: 'user', content: prompt }] });
 
-  test('before a whole answer: the call is recorded', async () => {
-    const { recentCalls, meters } = await leaveAfter(
-      'left-plain',
-      words('x [fail:slow] [reply:9]'),
-      async (_, abort) => {
-        await sleep(30);
-        abort();
-      },
-    );
+  test.each([
+    ['before a whole answer', { stream: false, stay: soon }, 'x [fail:slow] [reply:9]', 9],
+    ['before the first byte of a stream', { stream: true, stay: soon }, 'x [fail:slow] [reply:9]', 9],
+    ['between the headers and the first byte', { stream: true, stay: begun }, 'x [fail:slow] [reply:9]', 9],
+    ['in the middle of a stream', { stream: true, stay: afterChunks(5) }, 'x [fail:slow] [reply:20]', 20],
+    ['in the middle of 20 MB', { stream: true, stay: afterChunks(1) }, 'x [fail:big]', 20 * 1024],
+  ])('%s: the answer is read to its end, and the call is recorded', async (moment, left, prompt, tokens) => {
+    const { recentCalls, meters } = await leaveAfter(`left ${moment}`, prompt, left);
     expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
-    expect(meters.premiumTokens?.used).toBe(9);
+    expect(meters.premiumTokens?.used).toBe(tokens);
   });
 
   test('while its request runs the commands of others: they are answered, and all are recorded', async () => {
@@ -275,70 +284,10 @@ describe('a caller that leaves', () => {
     expect(meters.premiumTokens?.used).toBe(2 * calls);
   });
 
-  test('before the first byte of a stream', async () => {
-    const { recentCalls, meters } = await leaveAfter(
-      'left-first',
-      { stream: true, ...words('x [fail:slow] [reply:9]') },
-      async (_, abort) => {
-        await sleep(30);
-        abort();
-      },
-    );
-    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
-    expect(meters.premiumTokens?.used).toBe(9);
-  });
-
-  test('between the headers and the first byte', async () => {
-    const { recentCalls, meters } = await leaveAfter(
-      'left-headers',
-      { stream: true, ...words('x [fail:slow] [reply:9]') },
-      async (response, abort) => {
-        await response;
-        abort();
-      },
-    );
-    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
-    expect(meters.premiumTokens?.used).toBe(9);
-  });
-
-  test('in the middle of a stream: the stream is read to its end', async () => {
-    const { recentCalls, meters } = await leaveAfter(
-      'left-middle',
-      { stream: true, ...words('x [fail:slow] [reply:20]') },
-      async (response, abort) => {
-        const reader = (await response).body?.getReader();
-        for (let chunk = 0; chunk < 5; chunk += 1) await reader?.read();
-        abort();
-      },
-    );
-    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
-    expect(meters.premiumTokens?.used).toBe(20);
-  });
-
   test('in the middle of a stream that then falls silent', async () => {
-    const { recentCalls } = await leaveAfter(
-      'left-silent',
-      { stream: true, ...words('x [fail:silent] [reply:20]') },
-      async (response, abort) => {
-        await (await response).body?.getReader().read();
-        abort();
-      },
-      briefTenant,
-    );
+    const left = { stream: true, stay: afterChunks(1), from: briefTenant };
+    const { recentCalls } = await leaveAfter('left-silent', 'x [fail:silent] [reply:20]', left);
     expect(recentCalls).toMatchObject([{ status: 'FAILED', usageSource: 'estimated' }]);
-  });
-
-  test('in the middle of 20 MB: the stream is read to its end', async () => {
-    const { recentCalls, meters } = await leaveAfter(
-      'left-big',
-      { stream: true, ...words('x [fail:big]') },
-      async (response, abort) => {
-        await (await response).body?.getReader().read();
-        abort();
-      },
-    );
-    expect(recentCalls).toMatchObject([{ status: 'COMPLETED' }]);
-    expect(meters.premiumTokens?.used).toBe(20 * 1024);
   });
 
   test('and retries with its key gets the whole stream', async () => {

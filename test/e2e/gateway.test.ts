@@ -333,31 +333,6 @@ describe('refusals', () => {
 });
 
 describe('browsers', () => {
-  const session = async (body: object) => (await tenant.api.send('createClientSession', { body })).data.token;
-
-  test('a session speaks for its own customer, on two routes', async () => {
-    const browser = tenant.sdk({ apiKey: await session({ customerId: 'eve', customerUserId: 'u-9' }) });
-    const { response } = await browser.chat.completions
-      .create({ model: 'gpt-5.2', messages, user: 'somebody-else' })
-      .withResponse();
-    expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({
-      customerId: 'eve',
-      customerUserId: 'u-9',
-    });
-    expect(last()?.body.user).toBe('u-9');
-    expect((await browser.responses.create({ model: 'gpt-5.2', input: 'hi' })).output_text).not.toBe('');
-    const other = browser.chat.completions.create({ model: 'gpt-5.2', messages, customer: 'adam' } as never);
-    expect((await refusalOf(PermissionDeniedError, other)).code).toBe('CUSTOMER_FORBIDDEN');
-    for (const refused of [
-      () => browser.models.list(),
-      () => browser.batches.list(),
-      () => browser.files.list(),
-      () => browser.embeddings.create({ model: 'gpt-5.2', input: 'x' }),
-    ]) {
-      expect((await refusalOf(PermissionDeniedError, refused())).code).toBe('API_KEY_SCOPE_REQUIRED');
-    }
-  });
-
   test('send a preflight and may read the answer, even a refusal', async () => {
     const headers = {
       Origin: 'https://app.example.com',

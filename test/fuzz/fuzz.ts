@@ -1,9 +1,7 @@
 /**
  * `npm run test:fuzz`: sends invalid and hostile requests to a local server and reports every violation.
  */
-import { parseArgs } from 'node:util';
-import { freshSeed } from '../crash/random.ts';
-import { wholeNumber } from '../support/command-line.ts';
+import { runSuite, seedOrFresh, wholeNumber } from '../support/command-line.ts';
 import { runFuzz } from './run.ts';
 
 const HELP = `npm run test:fuzz [-- --requests 100000]
@@ -18,42 +16,26 @@ does not hold, or where 3000 requests or more met too little to tell. Ctrl+C end
   --json         the report as JSON on standard output
   --help         this text`;
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      requests: { type: 'string', default: '100000' },
-      seed: { type: 'string' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  const count = (name: 'requests' | 'seed', min: number, max: number): number =>
-    wholeNumber(name, values[name], min, max);
-  const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  console.error(`fuzz, seed ${seed}`);
-  const report = await runFuzz({
-    requests: count('requests', 1, 10_000_000),
-    seed,
-    signal: abort.signal,
-    onProgress: (line) => console.error(line),
-  });
-  const { faults, unproven, statuses, ...counts } = report;
-  if (values.json) console.log(JSON.stringify(report, null, 2));
-  else {
-    for (const [name, value] of Object.entries(counts)) console.log(`${name.padEnd(20)} ${value}`);
-    console.log(`${'statuses'.padEnd(20)} ${JSON.stringify(statuses)}`);
-    for (const { what, operationId, request } of faults)
-      console.log(`FAULT  ${operationId}: ${what}\n       ${request}`);
-    for (const sentence of unproven) console.log(`UNPROVEN  ${sentence}`);
-    console.log(faults.length === 0 ? 'no faults' : `${faults.length + report.more} faults`);
-  }
-  process.exitCode = faults.length + unproven.length > 0 ? 1 : report.interrupted ? 130 : 0;
-}
-
-main().catch((error: Error) => {
-  console.error(`the fuzz did not run to its end: ${error.stack}`);
-  process.exitCode = 1;
+await runSuite({
+  help: HELP,
+  options: { requests: { type: 'string', default: '100000' }, seed: { type: 'string' } },
+  read: ({ requests, seed }) => ({
+    requests: wholeNumber('requests', requests, 1, 10_000_000),
+    seed: seedOrFresh(seed),
+  }),
+  async run(asked, { json, ...running }) {
+    console.error(`fuzz, seed ${asked.seed}`);
+    const report = await runFuzz({ ...asked, ...running });
+    const { faults, unproven, statuses, ...counts } = report;
+    if (json) console.log(JSON.stringify(report, null, 2));
+    else {
+      for (const [name, value] of Object.entries(counts)) console.log(`${name.padEnd(20)} ${value}`);
+      console.log(`${'statuses'.padEnd(20)} ${JSON.stringify(statuses)}`);
+      for (const { what, operationId, request } of faults)
+        console.log(`FAULT  ${operationId}: ${what}\n       ${request}`);
+      for (const sentence of unproven) console.log(`UNPROVEN  ${sentence}`);
+      console.log(faults.length === 0 ? 'no faults' : `${faults.length + report.more} faults`);
+    }
+    return faults.length + unproven.length === 0;
+  },
 });

@@ -4,9 +4,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
-import { freshSeed } from '../crash/random.ts';
-import { parsedOrExit, wholeNumber } from '../support/command-line.ts';
+import { runSuite, seedOrFresh, wholeNumber } from '../support/command-line.ts';
 import { ROOT } from '../support/imports.ts';
 import type { Walked } from '../support/ledger-steps.ts';
 
@@ -35,21 +33,7 @@ const OUTPUT_LINES_MAX = 400;
 /** As the test prints its progress. */
 const PROGRESS = 'ledger: ';
 
-function parseCommand() {
-  const { values } = parseArgs({
-    options: {
-      steps: { type: 'string', default: '200000' },
-      seed: { type: 'string' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  });
-  const count = (name: 'steps' | 'seed', min: number, max: number): number => wholeNumber(name, values[name], min, max);
-  const seed = values.seed === undefined ? freshSeed() : count('seed', 0, 2 ** 31 - 1);
-  return { steps: count('steps', 1, 10_000_000), seed, json: values.json ?? false, help: values.help ?? false };
-}
-
-async function walk(steps: number, seed: number): Promise<Report> {
+async function walk(steps: number, seed: number, signal: AbortSignal): Promise<Report> {
   const runner = [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--config', 'test/vitest.config.ts'];
   const child = spawn(process.execPath, [...runner, '--silent=false', 'test/worker/ledger-model.test.ts'], {
     cwd: ROOT,
@@ -58,7 +42,7 @@ async function walk(steps: number, seed: number): Promise<Report> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const report: Report = { seed, steps: 0, kills: 0, seen: {}, interrupted: false, failure: '' };
-  process.once('SIGINT', () => {
+  signal.addEventListener('abort', () => {
     report.interrupted = true;
     child.kill('SIGINT');
   });
@@ -81,21 +65,19 @@ async function walk(steps: number, seed: number): Promise<Report> {
   return { ...report, failure: hasFailed ? lines.join('\n') : '' };
 }
 
-async function main(): Promise<void> {
-  const { steps, seed, json, help } = parsedOrExit(parseCommand);
-  if (help) return console.log(HELP);
-  console.error(`the model of the ledger, seed ${seed}`);
-  const report = await walk(steps, seed);
-  const { seen, failure, ...counts } = report;
-  if (json) console.log(JSON.stringify(report, null, 2));
-  else {
-    for (const [name, value] of Object.entries({ ...counts, ...seen })) console.log(`${name.padEnd(32)} ${value}`);
-    console.log(failure === '' ? 'every answer and every sum agrees' : failure);
-  }
-  process.exitCode = failure === '' ? (report.interrupted ? 130 : 0) : 1;
-}
-
-main().catch((error: Error) => {
-  console.error(`the model did not run to its end: ${error.stack}`);
-  process.exitCode = 1;
+await runSuite({
+  help: HELP,
+  options: { steps: { type: 'string', default: '200000' }, seed: { type: 'string' } },
+  read: ({ steps, seed }) => ({ steps: wholeNumber('steps', steps, 1, 10_000_000), seed: seedOrFresh(seed) }),
+  async run({ steps, seed }, { signal, json }) {
+    console.error(`the model of the ledger, seed ${seed}`);
+    const report = await walk(steps, seed, signal);
+    const { seen, failure, ...counts } = report;
+    if (json) console.log(JSON.stringify(report, null, 2));
+    else {
+      for (const [name, value] of Object.entries({ ...counts, ...seen })) console.log(`${name.padEnd(32)} ${value}`);
+      console.log(failure === '' ? 'every answer and every sum agrees' : failure);
+    }
+    return failure === '';
+  },
 });

@@ -2,8 +2,7 @@
  * `npm run test:mutants`: changes the pure files in small ways and prints which changes no unit or property test
  * notices.
  */
-import { parseArgs } from 'node:util';
-import { wholeNumber } from '../support/command-line.ts';
+import { runSuite, wholeNumber } from '../support/command-line.ts';
 import { described, PURE_FILES, runMutants } from './run.ts';
 
 const HELP = `npm run test:mutants [-- --sample 6 --files 'src/domain/*.ts']
@@ -22,42 +21,30 @@ changed. Exits with 1 where the share is below 90 %. Ctrl+C ends the run and pri
 
 const GOAL_PERCENT = 90;
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      sample: { type: 'string', default: '6' },
-      files: { type: 'string', multiple: true, default: PURE_FILES },
-      seed: { type: 'string', default: '1' },
-      concurrency: { type: 'string', default: '2' },
-      json: { type: 'boolean' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  const count = (name: 'sample' | 'seed' | 'concurrency', max: number): number =>
-    wholeNumber(name, values[name], 1, max);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  const report = await runMutants({
-    files: values.files,
-    sample: count('sample', 10_000),
-    seed: count('seed', 2 ** 31),
-    concurrency: count('concurrency', 2),
-    signal: abort.signal,
-    onProgress: (line) => console.error(line),
-  });
-  if (values.json) console.log(JSON.stringify(report, null, 2));
-  else {
-    for (const mutant of report.survivors) console.log(described(mutant));
-    for (const [name, { noticed, timedOut, survived, equivalent, percent }] of Object.entries(report.scores))
-      console.log(
-        `${name.padEnd(24)} ${percent} %  ${noticed} noticed (${timedOut} by running out of time), ${survived} survived, ${equivalent} equivalent`,
-      );
-  }
-  process.exitCode = report.interrupted ? 130 : (report.scores.all?.percent ?? 0) < GOAL_PERCENT ? 1 : 0;
-}
-
-main().catch((error: Error) => {
-  console.error(`the mutants did not run to their end: ${error.stack}`);
-  process.exitCode = 2;
+await runSuite({
+  help: HELP,
+  options: {
+    sample: { type: 'string', default: '6' },
+    files: { type: 'string', multiple: true, default: PURE_FILES },
+    seed: { type: 'string', default: '1' },
+    concurrency: { type: 'string', default: '2' },
+  },
+  read: ({ files, sample, seed, concurrency }) => ({
+    files,
+    sample: wholeNumber('sample', sample, 1, 10_000),
+    seed: wholeNumber('seed', seed, 1, 2 ** 31),
+    concurrency: wholeNumber('concurrency', concurrency, 1, 2),
+  }),
+  async run(asked, { json, ...running }) {
+    const report = await runMutants({ ...asked, ...running });
+    if (json) console.log(JSON.stringify(report, null, 2));
+    else {
+      for (const mutant of report.survivors) console.log(described(mutant));
+      for (const [name, { noticed, timedOut, survived, equivalent, percent }] of Object.entries(report.scores))
+        console.log(
+          `${name.padEnd(24)} ${percent} %  ${noticed} noticed (${timedOut} by running out of time), ${survived} survived, ${equivalent} equivalent`,
+        );
+    }
+    return report.interrupted || (report.scores.all?.percent ?? 0) >= GOAL_PERCENT;
+  },
 });

@@ -5,8 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { parsedOrExit } from '../support/command-line.ts';
+import { runSuite } from '../support/command-line.ts';
 import { KINDS, type Kind, type Machine, setUpMachine } from './machine.ts';
 import { CONTRIBUTOR_STEPS, STEPS, type Step, type Walk } from './steps.ts';
 
@@ -24,12 +23,6 @@ ${KINDS.map(({ id, node, npm }) => `  ${id.padEnd(14)} Node ${node}, npm ${npm}`
   --json          the report as JSON on standard output
   --help          this text`;
 
-interface Command {
-  kinds: readonly Kind[];
-  steps: readonly Step[];
-  json: boolean;
-}
-
 interface StepReport {
   name: string;
   seconds: number;
@@ -44,41 +37,26 @@ interface MachineReport {
   steps: StepReport[];
 }
 
-function parseCommand(): Command | 'help' {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      contributor: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h' },
-    },
-  });
-  if (values.help) return 'help';
-  const unknown = positionals.filter((name) => !KINDS.some(({ id }) => id === name));
-  if (unknown.length > 0) throw new Error(`there is no machine ${unknown.join(', ')}; --help names them`);
-  return {
-    kinds: KINDS.filter(({ id }) => positionals.length === 0 || positionals.includes(id)),
-    steps: values.contributor ? [...STEPS, ...CONTRIBUTOR_STEPS] : STEPS,
-    json: values.json,
-  };
-}
-
-async function main(): Promise<void> {
-  const command = parsedOrExit(parseCommand);
-  if (command === 'help') return console.log(HELP);
-  const abort = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
-  // With --json, standard output has the report alone.
-  const tell = command.json ? console.error : console.log;
-  const reports: MachineReport[] = [];
-  for (const kind of command.kinds) {
-    if (abort.signal.aborted) break;
-    reports.push(await visit(kind, command.steps, abort.signal, tell));
-  }
-  if (command.json) console.log(JSON.stringify({ machines: reports }, null, 2));
-  const isGood = reports.every(({ steps }) => steps.every(({ problem }) => problem === null));
-  process.exitCode = abort.signal.aborted ? 130 : isGood ? 0 : 1;
-}
+await runSuite({
+  help: HELP,
+  options: { contributor: { type: 'boolean', default: false } },
+  names: { noun: 'machine', all: KINDS.map(({ id }) => id) },
+  read: ({ contributor }, names) => ({
+    kinds: KINDS.filter(({ id }) => names.length === 0 || names.includes(id)),
+    steps: contributor ? [...STEPS, ...CONTRIBUTOR_STEPS] : STEPS,
+  }),
+  async run({ kinds, steps }, { signal, json }) {
+    // With --json, standard output has the report alone.
+    const tell = json ? console.error : console.log;
+    const reports: MachineReport[] = [];
+    for (const kind of kinds) {
+      if (signal.aborted) break;
+      reports.push(await visit(kind, steps, signal, tell));
+    }
+    if (json) console.log(JSON.stringify({ machines: reports }, null, 2));
+    return signal.aborted || reports.every((report) => report.steps.every(({ problem }) => problem === null));
+  },
+});
 
 /** One machine, from its set-up to its removal. */
 async function visit(
@@ -120,5 +98,3 @@ function lineOf({ name, seconds, note, problem }: StepReport): string {
   if (problem !== null) return `${line}: FAILED: ${problem.trim().replaceAll('\n', '\n            ')}`;
   return note === '' ? line : `${line} (${note})`;
 }
-
-await main();

@@ -13,7 +13,6 @@ import {
   partsOfNano,
   usdFromNano,
 } from '../../src/domain/money.ts';
-import { knownCost, rateCard } from '../support/rate-cards.ts';
 
 const NANO = 1_000_000_000n;
 /** Everything that `parseUsd` reads: up to twelve digits before the point. */
@@ -182,96 +181,6 @@ describe('division', () => {
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 20n }), fc.bigInt({ min: 1n, max: 10n ** 9n }), (whole, half) => {
         expect(divideHalfUp((2n * whole + 1n) * half, 2n * half)).toBe(whole + 1n);
       }),
-    );
-  });
-});
-
-describe('a cost', () => {
-  const rate = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(String);
-  const optional = fc.option(rate, { nil: undefined });
-  const maybe = <T>(name: string, value: T | undefined) => (value === undefined ? {} : { [name]: value });
-  const rates = fc
-    .record({
-      input: rate,
-      output: rate,
-      cachedInput: optional,
-      cacheWrite: optional,
-      webSearch: optional,
-      audioSeconds: optional,
-    })
-    .map(({ input, output, ...others }) => ({
-      input,
-      output,
-      ...Object.assign({}, ...Object.entries(others).map(([name, value]) => maybe(name, value))),
-    }));
-  const tiers = fc.uniqueArray(
-    fc.record({
-      inputTokensAbove: fc.integer({ min: 1, max: 2_000_000 }),
-      rates: fc.record(
-        { input: rate, output: rate, cachedInput: rate, cacheWrite: rate },
-        { requiredKeys: ['input', 'output'] },
-      ),
-    }),
-    { maxLength: 3, selector: ({ inputTokensAbove }) => inputTokensAbove },
-  );
-  const cards = fc.record({ rates, tiers }).map(({ rates, tiers }) => rateCard(rates, tiers));
-  const tokens = fc.integer({ min: 0, max: 1_000_000 });
-  const usages = fc
-    .record({
-      rest: tokens,
-      cached: tokens,
-      written: tokens,
-      responseTokens: tokens,
-      searches: tokens,
-      milliseconds: tokens,
-    })
-    .map(({ rest, cached, written, responseTokens, searches, milliseconds }) => ({
-      inputTokens: rest + cached + written,
-      cachedInputTokens: cached,
-      cacheWriteInputTokens: written,
-      responseTokens,
-      reasoningTokens: 0,
-      searches,
-      audio: 0,
-      audioSeconds: milliseconds / 1000,
-    }));
-
-  test('is the sum of its lines, each quantity x rate / 1,000,000 rounded half up; batch is half of it', () => {
-    fc.assert(
-      fc.property(cards, usages, (card, usage) => {
-        const cost = knownCost(card, usage);
-        let sum = 0n;
-        for (const { quantity, rateNanoUsdPerMillion, costNanoUsd } of cost.lines) {
-          const milli = BigInt(Math.round(quantity * 1000));
-          const off = 2n * (costNanoUsd * 1_000_000_000n - milli * rateNanoUsdPerMillion);
-          expect(off <= 1_000_000_000n && off > -1_000_000_000n).toBe(true);
-          sum += costNanoUsd;
-        }
-        expect([cost.standardNanoUsd, cost.totalNanoUsd]).toEqual([sum, sum]);
-        const batch = knownCost(card, usage, 'batch');
-        expect([batch.standardNanoUsd, batch.totalNanoUsd]).toEqual([sum, sum / 2n + (sum % 2n)]);
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  test('prices every token once: the quantities of the lines add up to the usage', () => {
-    fc.assert(
-      fc.property(cards, usages, (card, usage) => {
-        const { lines, assumptions } = knownCost(card, usage);
-        const quantityOf = (name: string) => lines.find(({ component }) => component === name)?.quantity ?? 0;
-        expect(quantityOf('input') + quantityOf('cachedInput') + quantityOf('cacheWrite')).toBe(usage.inputTokens);
-        expect(quantityOf('output')).toBe(usage.responseTokens);
-        // A quantity without a line is named.
-        for (const [name, quantity] of [
-          ['webSearch', usage.searches],
-          ['audioSeconds', usage.audioSeconds],
-        ] as const) {
-          const named = assumptions.some((assumption) => assumption.startsWith(`${name}:`));
-          expect(quantityOf(name)).toBe(named ? 0 : quantity);
-        }
-      }),
-      { numRuns: 500 },
     );
   });
 });

@@ -3,7 +3,7 @@
  *
  * Another table is another entry of PARTS.
  */
-import { parseArgs } from 'node:util';
+import { runSuite } from '../support/command-line.ts';
 import { anomalies } from './anomaly-table.ts';
 import { forecasts } from './forecast-table.ts';
 import { isMet, type Part, type Table, textOf } from './table.ts';
@@ -24,47 +24,27 @@ ${PARTS.map(({ name, about }) => `  ${name.padEnd(10)} ${about}`).join('\n')}
   --json         the tables as JSON on standard output
   --help         this text`;
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      short: { type: 'boolean', default: false },
-      nab: { type: 'string' },
-      bike: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  const unknown = positionals.filter((name) => !PARTS.some((part) => part.name === name));
-  if (unknown.length > 0) throw new Error(`there is no part ${unknown.join(', ')}; --help names them`);
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
-  const tables: Table[] = [];
-  for (const part of PARTS) {
-    if (abort.signal.aborted || (positionals.length > 0 && !positionals.includes(part.name))) continue;
-    const onProgress = (line: string) => console.error(`${part.name}: ${line}`);
-    tables.push(
-      ...(await part.run({
-        short: values.short,
-        nab: values.nab,
-        bike: values.bike,
-        onProgress,
-        signal: abort.signal,
-      })),
+await runSuite({
+  help: HELP,
+  options: { short: { type: 'boolean', default: false }, nab: { type: 'string' }, bike: { type: 'string' } },
+  names: { noun: 'part', all: PARTS.map(({ name }) => name) },
+  read: ({ short, nab, bike }, names) => ({ short, nab, bike, names }),
+  async run({ names, short, nab, bike }, { signal, json, onProgress }) {
+    const tables: Table[] = [];
+    for (const part of PARTS) {
+      if (signal.aborted || (names.length > 0 && !names.includes(part.name))) continue;
+      const told = (line: string) => onProgress(`${part.name}: ${line}`);
+      tables.push(...(await part.run({ short, nab, bike, onProgress: told, signal })));
+    }
+    const figures = tables.flatMap(({ rows }) =>
+      rows.flatMap((row) => row.figures.filter((figure) => figure !== null)),
     );
-  }
-  const figures = tables.flatMap(({ rows }) => rows.flatMap((row) => row.figures.filter((figure) => figure !== null)));
-  const missed = figures.filter((figure) => !isMet(figure)).length;
-  if (values.json) console.log(JSON.stringify({ tables, missed, interrupted: abort.signal.aborted }, null, 2));
-  else
-    console.log(
-      `${tables.map(textOf).join('\n\n')}\n\n${missed === 0 ? 'every goal is met' : `${missed} goals missed (!)`}`,
-    );
-  process.exitCode = abort.signal.aborted ? 130 : 0;
-}
-
-main().catch((error: Error) => {
-  console.error(`the readings were not measured to the end: ${error.stack}`);
-  process.exitCode = 1;
+    const missed = figures.filter((figure) => !isMet(figure)).length;
+    if (json) console.log(JSON.stringify({ tables, missed, interrupted: signal.aborted }, null, 2));
+    else
+      console.log(
+        `${tables.map(textOf).join('\n\n')}\n\n${missed === 0 ? 'every goal is met' : `${missed} goals missed (!)`}`,
+      );
+    return true;
+  },
 });

@@ -5,9 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { parsedOrExit } from '../support/command-line.ts';
-import { buildProgram, RUNTIMES, type Runtime, type RuntimeReport, runRuntime } from './run.ts';
+import { runSuite } from '../support/command-line.ts';
+import { buildProgram, RUNTIMES, type RuntimeReport, runRuntime } from './run.ts';
 import { startWorld } from './world.ts';
 
 const HELP = `npm run test:runtimes [-- RUNTIME ...] [--json]
@@ -22,47 +21,28 @@ ${RUNTIMES.map(({ id, title }) => `  ${id.padEnd(8)} ${title}`).join('\n')}
   --json     the report as JSON on standard output
   --help     this text`;
 
-interface Command {
-  runtimes: readonly Runtime[];
-  json: boolean;
-}
-
-function parseCommand(): Command | 'help' {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
-  });
-  if (values.help) return 'help';
-  const unknown = positionals.filter((name) => !RUNTIMES.some(({ id }) => id === name));
-  if (unknown.length > 0) throw new Error(`there is no runtime ${unknown.join(', ')}; --help names them`);
-  return {
-    runtimes: RUNTIMES.filter(({ id }) => positionals.length === 0 || positionals.includes(id)),
-    json: values.json,
-  };
-}
-
-async function main(): Promise<void> {
-  const command = parsedOrExit(parseCommand);
-  if (command === 'help') return console.log(HELP);
-  const abort = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abort.abort());
-  await using scope = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'callmeter-runtimes-'));
-  scope.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  console.error('building the client, starting a service');
-  const [file, world] = await Promise.all([buildProgram(folder), startWorld(scope)]);
-  const given = { world, file, folder, signal: abort.signal };
-  // All at once: most of the time each waits for its calls to be listed.
-  const reports = await Promise.all(
-    command.runtimes.map((runtime) => runRuntime(runtime, given, (line) => console.error(line))),
-  );
-  if (command.json) console.log(JSON.stringify({ runtimes: reports }, null, 2));
-  else for (const report of reports) print(report);
-  process.exitCode = abort.signal.aborted ? 130 : reports.every(isGood) ? 0 : 1;
-}
-
 const failuresOf = ({ checks }: RuntimeReport) => checks.filter(({ problem }) => problem !== null);
 const isGood = (report: RuntimeReport) => report.problem === null && failuresOf(report).length === 0;
+
+await runSuite({
+  help: HELP,
+  options: {},
+  names: { noun: 'runtime', all: RUNTIMES.map(({ id }) => id) },
+  read: (_, names) => RUNTIMES.filter(({ id }) => names.length === 0 || names.includes(id)),
+  async run(runtimes, { signal, json, onProgress }) {
+    await using scope = new AsyncDisposableStack();
+    const folder = await mkdtemp(join(tmpdir(), 'callmeter-runtimes-'));
+    scope.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+    onProgress('building the client, starting a service');
+    const [file, world] = await Promise.all([buildProgram(folder), startWorld(scope)]);
+    const given = { world, file, folder, signal };
+    // All at once: most of the time each waits for its calls to be listed.
+    const reports = await Promise.all(runtimes.map((runtime) => runRuntime(runtime, given, onProgress)));
+    if (json) console.log(JSON.stringify({ runtimes: reports }, null, 2));
+    else for (const report of reports) print(report);
+    return signal.aborted || reports.every(isGood);
+  },
+});
 
 function print(report: RuntimeReport): void {
   const { title, version, checks, seconds, problem } = report;
@@ -72,5 +52,3 @@ function print(report: RuntimeReport): void {
   for (const { name, problem: why } of failures) console.log(`  ${name}: ${why}`);
   if (problem !== null) console.log(`  ${problem}`);
 }
-
-await main();

@@ -85,8 +85,3 @@ export async function customer({ hours = [], createdMs = CREATED, of = tenant }:
 export function everyHour(days: number, hour: Omit<ObjectHour, 'atMs'>): ObjectHour[] {
   return Array.from({ length: days * 24 }, (_, ago) => ({ ...hour, atMs: PRESENT_HOUR - (ago + 1) * HOUR }));
 }
-/** At noon of the day so many days ago. */
-export const onDay = (ago: number, hour: Omit<ObjectHour, 'atMs'>): ObjectHour => ({
-  ...hour,
-  atMs: TODAY - ago * DAY + 12 * HOUR,
-});

@@ -9,7 +9,6 @@ import { KEPT_LENGTH_MAX, MessageChunks } from '../../src/gateway/translation/me
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
 import { serializeEvent } from '../../src/vendors/event-blocks.ts';
 import type { Fields } from '../../src/vendors/usage/figures.ts';
-import { readUsage } from '../../src/vendors/usage.ts';
 import { event } from '../support/metered-stream.ts';
 import { type Answer, type Block, streamedAnswer, USAGE, wholeAnswer } from '../vendors/anthropic-blocks.ts';
 
@@ -279,36 +278,6 @@ describe('a stream', () => {
     const whole = wholeAnswer(answer([THINKING, { type: 'search', query: 'news' }, ...made.blocks]));
     expect(JSON.parse(JSON.stringify(message.content))).toEqual(whole.content);
     expect(message).toMatchObject({ id: 'msg_1', stop_reason: 'end_turn', usage: { output_tokens: 50 } });
-  });
-
-  test("is put together by OpenAI's SDK", async () => {
-    const parts = chunksOf(streamedAnswer(made, [3, 0, 5]));
-    const stream = client(parts).chat.completions.stream({
-      ...REQUEST,
-      stream_options: { include_usage: true },
-    });
-    const completion = await stream.finalChatCompletion();
-    expect(completion).toMatchObject({
-      id: 'msg_1',
-      model: 'claude-sonnet-5-5',
-      service_tier: 'default',
-      choices: [
-        {
-          finish_reason: 'tool_calls',
-          native_finish_reason: 'tool_use',
-          message: {
-            role: 'assistant',
-            content: 'Let me see',
-            thinking_blocks: [THINKING],
-            tool_calls: [
-              { id: 'toolu_1', function: { name: 'weather', arguments: '{"city":"Paris"}' } },
-              { id: 'toolu_2', function: { name: 'now', arguments: '{}' } },
-            ],
-          },
-        },
-      ],
-    });
-    expect(readUsage(completion)).toEqual(readUsage(messageToCompletion(wholeAnswer(made), 0)));
   });
 
   test("a refusal in it is one for OpenAI's SDK", async () => {
