@@ -14,8 +14,6 @@ import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';
 import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../vendors/usage/figures.ts';
-import { readFailure, readSearches, readUsage, type VendorFailure, type VendorUsage } from '../vendors/usage.ts';
-import { fieldsOf, textOf } from '../vendors/usage/figures.ts';
 import type { VendorFailure } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
