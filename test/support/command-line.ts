@@ -1,5 +1,5 @@
 /**
- * What a suite's command line asks for.
+ * The input of a suite's command line.
  */
 
 /** The number of an option; throws if it is none, with the name of the option. */
@@ -10,10 +10,7 @@ export function wholeNumber(name: string, text: string | undefined, min: number,
   return number;
 }
 
-/**
- * What `parse` reads. A command line that says nothing that can be done ends the command: with what is wrong, and exit
- * code 2.
- */
+/** The result of `parse`. An invalid command line ends the command: with the problem, and exit code 2. */
 export function parsedOrExit<Command>(parse: () => Command): Command {
   try {
     return parse();
