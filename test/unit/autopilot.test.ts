@@ -1,6 +1,6 @@
 /**
- * Promise: the autopilot of a mapping replaces a model on its day and not before, by the provider's word or a review, and
- * only where price, capabilities, credentials and the replacement's own life are known to be right.
+ * Promise: the autopilot of a mapping replaces a model on its day and not before, by the provider's statement or a
+ * review, and only if price, capabilities, credentials and the replacement's own life are certainly right.
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';

@@ -1,5 +1,5 @@
 /**
- * The cap suite's verdict finds what must not happen, in made-up accounts of calls.
+ * The cap suite's verdict finds forbidden results, in made-up accounts of calls.
  */
 import { describe, expect, test } from 'vitest';
 import { type Attempt, type Billed, type Budget, type Facts, GOALS, judge, type Recorded } from '../cap/verdict.ts';
@@ -198,7 +198,7 @@ describe('charged', () => {
   test('a guess at most, where it did not', () => {
     const attempts = [attempt({ outcome: 'left', answeredAtMs: null })];
     expect(missed({ attempts, recorded: [record({ provisional: true, took: 90n })] })).toEqual({});
-    // What claims to be the vendor's figure must be it.
+    // A claimed vendor figure must be the vendor's.
     expect(missed({ attempts, recorded: [record({ took: 90n })] })).toEqual({ wronglyCharged: 1n });
   });
 

@@ -1,8 +1,8 @@
 /**
- * Upstream price lists update what they know and nothing else: absent upstream is never retired, a curated date is
- * never overwritten, and a second import changes nothing.
+ * Upstream price lists update only what they contain: absent upstream is never retired, a curated date is never
+ * overwritten, and a second import changes nothing.
  *
- * Both samples are real excerpts; the prices that are expected of them were read off by hand.
+ * Both samples are real excerpts; their expected prices were read off by hand.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

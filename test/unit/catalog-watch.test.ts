@@ -1,5 +1,6 @@
 /**
- * What the newest packages of the registry say of models and the catalog does not is found on the day on which they say it.
+ * Facts about models in the newest packages of the registry that the catalog lacks are found on the day on which they
+ * appear.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';

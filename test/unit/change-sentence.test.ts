@@ -1,5 +1,5 @@
 /**
- * Events of the log as sentences: every action that is written has one, in words, with links to what it names.
+ * Events of the log as sentences: every stored action has one, in words, with links to its objects.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ interface Case {
   says: string;
 }
 
-/** What each action stores, and how it reads; links are in brackets. */
+/** The stored form of each action, and its sentence; links are in brackets. */
 const CASES: Record<OperatorAction, Case> = {
   'organization.create': {
     subject: ORGANIZATION,

@@ -1,6 +1,6 @@
 /**
- * Below 0.7 compression changes no sense: hundreds of prompts that are made to be misread, judged by a checker that does not
- * know how they were compressed; and for each technique what it must leave alone.
+ * Below 0.7 compression changes no sense: hundreds of prompts that are made to be misread, judged by a checker that
+ * does not know how they were compressed; and the text that each technique must leave alone.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

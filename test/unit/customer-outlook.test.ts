@@ -1,5 +1,5 @@
 /**
- * A customer's outlook in words: what is said of who pays next, and of what runs out first.
+ * A customer's outlook in words: the next payer, and the limit that runs out first.
  */
 import { describe, expect, test } from 'vitest';
 import { payerSentences, runsOutFirst } from '../../src/console/customer/outlook-words.ts';
@@ -120,7 +120,7 @@ describe('what runs out first', () => {
       note: "the balance lasts until 4 Dec at the last 7 days' rate",
       of: 'balance',
     });
-    // What a plan never included does not run out.
+    // A meter that a plan never included does not run out.
     expect(first({ tiers, meters: [] }).value).not.toBe('Now');
   });
 

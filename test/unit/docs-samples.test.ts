@@ -89,7 +89,7 @@ describe('requests', () => {
       ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true, exactOptionalPropertyTypes: true },
       paths: { 'callmeter/client': [join(client, 'index.ts')] },
     };
-    // What is wrong is found: without an error here, the compiler would complain.
+    // Errors are found: without one here, the compiler would complain.
     await writeFile(join(folder, 'wrong.ts'), WRONG_PROGRAM);
     const files = ['wrong.ts', ...sources.map(({ operationId }) => `${operationId}.ts`)];
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));

@@ -1,6 +1,7 @@
 /**
- * Promise: a plan with expected holds holds what the customer's answers of the model usually came to of their bounds, in
- * place of more; the vendor is sent the same bound, and the charge is the same as on an exact plan.
+ * Promise: a plan with expected holds holds the usual share that the customer's answers of the model cost of their
+ * bounds, if an exact plan would hold more; the vendor gets the same bound, and the charge is the same as on an exact
+ * plan.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ import { account, plan, usage, withBalance } from './fixtures.ts';
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
 const DEADLINE = 3_600_000;
-/** Of 1,000,000 nano-USD for the prompt and 40,000 for the output. */
+/** 1,000,000 nano-USD for the prompt and 40,000 for the output. */
 const BOUND: CallBound = {
   model: 'm',
   tier: null,

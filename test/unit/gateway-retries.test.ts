@@ -1,5 +1,6 @@
 /**
- * What each refusal of the gateway tells a client to do: its status, whether the same request may be repeated, and when.
+ * The instructions of each refusal of the gateway to a client: its status, whether the same request may be repeated,
+ * and when.
  */
 import { expect, test } from 'vitest';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';

@@ -28,7 +28,7 @@ function translated(request: object, terms: object = {}): MessagesBody {
   return result.body;
 }
 
-/** What is translated besides the model, the bound and `hi`. */
+/** The translated members besides the model, the bound and `hi`. */
 function members(request: object, terms: object = {}): object {
   const { model: _model, max_tokens: _bound, messages: _messages, ...rest } = translated(request, terms);
   return rest;

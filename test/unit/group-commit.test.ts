@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
 
-/** Commits that log what they do; what a transaction that throws did is undone, as in an object's storage. */
+/** Commands that log their effects; a transaction that throws undoes them, as in an object's storage. */
 function logged() {
   const log: string[] = [];
   const commits = new GroupCommit({

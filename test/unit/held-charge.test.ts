@@ -1,5 +1,5 @@
 /**
- * What is charged of a call of which something has no rate, and how that is settled when a rate comes: plain examples.
+ * The charge of a call with a use that has no rate, and its settlement when a rate comes: plain examples.
  */
 
 import { describe, expect, test } from 'vitest';

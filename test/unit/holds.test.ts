@@ -1,5 +1,5 @@
 /**
- * What a call on credit holds, why one is denied, and what is recorded of one that was lost: plain examples.
+ * The hold of a call on credit, the reason of its denial, and the record of a lost call: plain examples.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -59,7 +59,7 @@ function bound(input: number, change: Partial<CallBound> = {}): CallBound {
   };
 }
 
-/** Nothing but credit pays, of which there is so much. */
+/** Only credit pays, with this much of it. */
 function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
   const limits = { standardCalls: 0, premiumCalls: 0 };
   const opened = account(
@@ -322,7 +322,7 @@ describe('the begin of a call on credit', () => {
     expect(begun(13_799n).denial?.code).toBe('CREDIT_REQUIRED');
     expect(begun(26_599n, { answers: 2 }).denial?.code).toBe('CREDIT_REQUIRED');
     expect(begun(26_600n, { answers: 2 }).call.credit).toMatchObject({ outputTokens: 2_560 });
-    // What others hold may be there again.
+    // An amount that others hold may be free later.
     const busy = begin(onCredit(20_000n), [bound(10_000)]).account;
     expect(begin(busy, [bound(1_000, thinking)]).denial?.code).toBe('BALANCE_HELD');
     // A caller's own, higher hold leaves the tokens as they are.
@@ -338,7 +338,7 @@ describe('the begin of a call on credit', () => {
     // The allowance of the standard tier is left: credit pays for the other alone.
     const paid = begin(onCredit(50_000n, { limits: { standardCalls: 5, premiumCalls: 0 } }), models, both).call;
     expect([paid.credit?.tiers, heldOf(paid), paid.reserved]).toEqual([['premium'], 14_000n, { standardCalls: 1 }]);
-    // What is dearer than the balance is not allowed.
+    // A model that costs more than the balance is not allowed.
     const { call: cheap } = begin(onCredit(6_000n), models, both);
     expect([cheap.allowed.premium, cheap.credit?.tiers, heldOf(cheap)]).toEqual([false, ['standard'], 6_000n]);
   });
@@ -376,7 +376,7 @@ describe('the begin of a call on credit', () => {
     expect(reserved(2_000, 60, bound(0))).toBe(60);
     expect(reserved(2_000, null, bound(0, { outputTokens: null }))).toBe(2_000);
     expect(reserved(2_000, null)).toBe(2_000);
-    // The dearest bound of those that may run at the expense of the tier.
+    // The highest bound of those that may run on credit for the tier.
     expect(reserved(2_000, null, bound(0, { outputTokens: 30, tier: 'standard' }), bound(0, { tier: 'premium' }))).toBe(
       30,
     );

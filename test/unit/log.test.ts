@@ -1,5 +1,6 @@
 /**
- * A line of the log says what failed and why, and nothing that a customer sent. One function writes them all.
+ * A line of the log contains the failure and its reason, and nothing that a customer sent. One function writes them
+ * all.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -106,7 +107,7 @@ test('nothing else in the service writes to the log', () => {
       .some((line) => isCode(line) && /\bconsole\s*(?:\.|\[|\?\.)/.test(line)),
   );
   expect(ours.length).toBeGreaterThan(200);
-  // A customer's page is told in its browser what fails; a sample for readers prints what it got.
+  // A customer's page shows failures in its browser; a sample for readers prints its result.
   const elsewhere = ['src/site/embed/scripts.ts', 'src/site/docs/samples/typescript.ts'];
   expect(writers.filter((file) => !elsewhere.includes(file))).toEqual(['src/platform/log.ts']);
 });

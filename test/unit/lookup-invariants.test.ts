@@ -1,5 +1,5 @@
 /**
- * What holds for every model of the catalog, whatever it is and whatever the caller asks for.
+ * The rules for every model of the catalog, whatever the caller asks for.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ const listed = ({ equivalents, variants, alternatives }: Resolution) => [...equi
 /** Faults are collected and compared once: there are a hundred thousand facts. */
 type Fault = [fact: string, found: unknown];
 
-/** What every model resolves to for a purpose, found once. */
+/** The resolutions of every model for a purpose, found once. */
 const byPurpose = new Map<string, Promise<{ model: CatalogModel; resolution: Resolution; policy: LookupQuery }[]>>();
 function resolvedFor(purpose: (typeof PURPOSES)[number]) {
   const found = byPurpose.get(purpose);

@@ -1,6 +1,6 @@
 /**
- * Every dimension that vendors charge, from their answers as they come: what is read, and what it costs at rates that are
- * written here. Amounts are worked out by hand: one USD per million tokens is 1,000 nano-USD a token.
+ * Every dimension that vendors charge, from their unmodified answers: the usage that is read, and its cost at the rates
+ * below. Amounts are computed by hand: one USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
 import { type RateCard, rateOf, tierOfPrice } from '../../src/domain/price.ts';
@@ -106,7 +106,7 @@ const content = (usageMetadata: object, candidate: object = {}) => ({
 const modality = (name: string, tokenCount: number) => ({ modality: name, tokenCount });
 
 interface Golden {
-  /** What is charged, and why. */
+  /** The charged use, and the reason. */
   name: string;
   card: RateCard;
   answer: object;

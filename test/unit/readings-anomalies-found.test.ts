@@ -1,6 +1,7 @@
 /**
- * On public series that no constant was chosen on, of which windows have an injected episode: what is found of it with
- * two weeks of history and with more, how little else is, and that more is found than by 3-sigma by hour of week.
+ * On public series that no constant was chosen on, with injected episodes in some windows: the share that is found with
+ * two weeks of history and with more, the small number of other episodes, and a better result than 3-sigma by hour of
+ * week.
  */
 import { describe, expect, test } from 'vitest';
 import { INJECTIONS, recallTable } from '../readings/anomaly-table.ts';

@@ -1,5 +1,5 @@
 /**
- * What is told of an episode: its sentence, what explains it, and the identity by which it is known again.
+ * The report of an episode: its sentence, its explanation, and its identity.
  */
 
 import { describe, expect, test } from 'vitest';

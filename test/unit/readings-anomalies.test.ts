@@ -1,5 +1,5 @@
 /**
- * What an episode says, and what is none: small counts, intermittent use, short histories, a new level.
+ * The facts of an episode, and cases without one: small counts, intermittent use, short histories, a new level.
  */
 import { describe, expect, test } from 'vitest';
 import { seasonalExpectation } from '../../src/readings/anomalies/baseline.ts';
@@ -12,7 +12,7 @@ const START = Date.UTC(2026, 0, 5);
 type Change = Partial<Omit<UsageBucket, 'startMs' | 'endMs'>>;
 
 /**
- * Days of 100 calls at one each, of which one fails, bent by `change`. A small rhythm keeps them from being all the
+ * Days of 100 calls at one each, one of them failed, changed by `change`. A small rhythm keeps them from being all the
  * same.
  */
 function days(count: number, change: (day: number) => Change = () => ({})): UsageBucket[] {
@@ -88,7 +88,7 @@ describe('spend spikes', () => {
   });
 
   test('of a customer with a few calls are measured in calls, however little one costs', () => {
-    // One call a day and 40 on one day; a single call more is none.
+    // One call a day and 40 on one day; a single additional call is not an episode.
     const few = (calls: number, cost: number) =>
       found(
         days(40, (day) => ({

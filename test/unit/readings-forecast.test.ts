@@ -1,6 +1,5 @@
 /**
- * What a forecast answers: its statuses, its period, its method and quality, and the instant at which an allowance
- * ends.
+ * A forecast's answer: its statuses, its period, its method and quality, and the instant at which an allowance ends.
  */
 import { describe, expect, test } from 'vitest';
 import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';

@@ -1,6 +1,6 @@
 /**
- * Promise: a model that its provider has certainly shut down is refused with its day and its successor, before anything is
- * begun; where the catalog is not certain, the vendor answers. In a mapping the next model of the list is asked.
+ * Promise: a model that its provider has certainly shut down is refused with its day and its successor, before anything
+ * is begun; if the catalog is not certain, the vendor answers. In a mapping, the next model of the list is asked.
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';

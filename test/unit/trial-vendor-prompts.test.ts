@@ -1,6 +1,6 @@
 /**
- * The vendor of `npm run vendor` does what a prompt and a request ask for: tools, JSON of a schema, bounds of the output,
- * and the errors that its help names.
+ * The vendor of `npm run vendor` follows a prompt and a request: tools, JSON of a schema, bounds of the output, and the
+ * errors in its help.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import Anthropic from '@anthropic-ai/sdk';

@@ -38,7 +38,7 @@ function post(path: string, body: object): Promise<Response> {
   return fetch(vendor.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** What the service itself reads in a stream, as it stands on the wire. */
+/** The usage that the service itself reads from a stream on the wire. */
 async function streamUsage(path: string, body: object): Promise<VendorUsage | null> {
   const response = await post(path, body);
   const usage = new StreamUsage();

@@ -22,7 +22,7 @@ afterAll(() => vendor.close());
 
 const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1] [searches:3]';
 const REPLY = 'héllo 世界 👋🏽 wörld héllo 世界';
-/** What each form must say that PROMPT used, where it can say it. */
+/** The usage of PROMPT that each form must state, if it can. */
 const USED = {
   inputTokens: tokensOf(PROMPT),
   cachedInputTokens: 2,

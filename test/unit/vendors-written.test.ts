@@ -1,6 +1,6 @@
 /**
  * Everything that a stream writes is counted, in the form of every vendor: text, reasoning, refusals and tool calls of
- * all answers; and what it reported before it broke off is told apart from the usage of a whole answer.
+ * all answers; and its report before it broke off is kept apart from the usage of a whole answer.
  */
 import { describe, expect, test } from 'vitest';
 import { TokenCount } from '../../src/vendors/token-count.ts';

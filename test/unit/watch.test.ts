@@ -1,6 +1,6 @@
 /**
- * Promise: what a watch tells of is told once, however often and with what gaps it looks: steps of days before a model ends,
- * episodes that grow, prices that a release changed.
+ * Promise: a watch reports each event once, however often and with what gaps it looks: steps of days before a model
+ * ends, episodes that grow, prices that a release changed.
  */
 
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ describe('steps of days', () => {
         let toldStep: number | null = null;
         const told: { step: number; daysLeft: number }[] = [];
         for (const daysLeft of days.toSorted((a, b) => b - a)) {
-          // Whoever looks twice on a day learns nothing more.
+          // A second look on the same day finds nothing more.
           for (const again of [false, true]) {
             const step = stepToTell(daysLeft, toldStep);
             if (again) expect(step).toBeNull();

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { failingSince, isLost, nextAttemptMs, outcomeOf } from '../../src/domain/webhook-delivery.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/platform/time.ts';
 
-/** The times of all attempts, where each fails at once. */
+/** The times of all attempts, if each fails at once. */
 function attempts(firstMs: number, tookMs = 0): number[] {
   const times = [firstMs];
   for (let next = nextAttemptMs(1, { firstAttemptMs: firstMs, nowMs: firstMs + tookMs }); next !== null; ) {
