@@ -93,7 +93,7 @@ describe('a closed day', () => {
         .sort(),
     ).toEqual(['late', 'of ann']);
 
-    // What comes back after the retention is merged with what the archive has.
+    // A row that returns after the retention is merged with the archive's.
     const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ? AND call_id = ?')
       .bind(tenant.organizationId, second)
       .first<Record<string, string | number | null>>();
@@ -329,7 +329,7 @@ async function addLargeCalls({ organizationId }: Tenant, callId: string): Promis
     .run();
 }
 
-/** What D1 and the archive have together. */
+/** The rows of D1 and the archive together. */
 async function everyRow(tenant: Tenant): Promise<HistoryRow[]> {
   const all: HistoryRow[] = [];
   for await (const rows of dayRows(bindings, today(tenant))) all.push(...rows);

@@ -62,7 +62,7 @@ const logOf = async ({ organizationId }: Tenant, action: string) =>
 const switchBack = ({ organizationId }: Tenant, mapping: string, model: string) =>
   operator.send('switchModelBack', { params: { org: organizationId }, body: { mapping, model } });
 
-/** Which model answered, by the answer and by the record of the call. */
+/** The model that answered, by the answer and by the record of the call. */
 async function ranOn(tenant: Keyed, model: string) {
   vendor.answers = answers;
   const { response, callId, rest } = await ask(tenant.key, { model });

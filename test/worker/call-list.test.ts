@@ -1,6 +1,6 @@
 /**
- * Promise: `GET /calls` lists an organization's calls, and nobody else's; every filter and order gives what picking by hand
- * from the whole list gives; and a search that does not look at everything says so.
+ * Promise: `GET /calls` lists an organization's calls, and nobody else's; every filter and order gives what picking by
+ * hand from the whole list gives; and a search that does not cover everything says so.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CALLS_SEARCHED_MAX, type CallListItem } from '../../src/contract/call-list.ts';

@@ -1,5 +1,5 @@
 /**
- * Estimates over HTTP: what a profile would have saved on stored samples, in the background, whatever happens meanwhile
+ * Estimates over HTTP: the savings of a profile on stored samples, in the background, whatever happens meanwhile
  * (contract 4.16).
  */
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
@@ -236,7 +236,7 @@ describe('an estimate', () => {
     await leaveEstimate(bindings, organizationId, `job-${running}`);
     const begun = await start({}, { 'Idempotency-Key': 'estimate-11' }, busy);
     expect([begun.status, begun.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
-    // A retry is no further one, also where there is no room.
+    // A retry does not count as another estimate, even if there is no room.
     expect((await start({}, { 'Idempotency-Key': 'estimate-11' }, busy)).data.jobId).toBe(begun.data.jobId);
     await completed(begun.data.jobId, busy);
     expect((await start({}, {}, busy)).status).toBe(200);

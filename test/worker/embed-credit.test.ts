@@ -1,7 +1,7 @@
 /**
- * What the widget says of who pays is what happens: where it says that a balance pays, the next call is charged to it, and
- * only where it says that nothing is left is the next call denied. It says what a customer was charged, and never what the
- * organization's calls cost.
+ * The widget's statements about the payer are true: if it names the balance, the next call is charged to it, and only
+ * if it says that nothing is left is the next call denied. It shows a customer's charges, and never the cost of the
+ * organization's calls.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -15,7 +15,7 @@ const PAYG = { enabled: true, markupPercent: 20 };
 
 let serial = 0;
 
-/** A customer of a plan of its own, as its widget and its calls show it. */
+/** A customer of a plan of its own, in the view of its widget and its calls. */
 async function customer(plan: object, { of, ...funds }: { usd?: string; units?: number; of?: Tenant } = {}) {
   const tenant = of ?? (await createTenant(operator, { name: 'Team', limitType: 'BLOCK', ...plan }));
   serial += 1;
@@ -102,7 +102,7 @@ describe('of a customer with a balance, the widget says', () => {
     const { html, begin, tenant } = await customer(plan, { usd: '0.02' });
     const [first, second] = [await begin(), await begin({ ...PREMIUM, holdUsd: 0.01 })];
     expect([first.allowed.premium, second.allowed.premium]).toEqual([true, true]);
-    // Open calls hold what they may cost.
+    // Open calls hold the most that they may cost.
     expect(words(await html())).toContain('Your balance of $0.02 pays from here.');
     const third = await begin({ ...PREMIUM, holdUsd: 0.01 });
     expect(third.allowed.premium).toBe(true);

@@ -1,5 +1,5 @@
 /**
- * Promise: what happens to a customer is told once, in the transaction in which it happens: limits, balance, denials,
+ * Promise: a customer's events are recorded once, in the transaction in which they happen: limits, balance, denials,
  * changes of the plan and the period, charges that failed.
  */
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Promise: on credit, a request to a model holds what it may cost before the vendor is asked, the vendor is sent that
- * bound, and nothing is spent beyond the balance.
+ * Promise: on credit, a request to a model holds the most that it may cost before the vendor is asked, the vendor gets
+ * that bound, and nothing is spent beyond the balance.
  */
 
 import { expect, test } from 'vitest';
@@ -26,7 +26,7 @@ async function onCredit(usd: string, model = MODEL) {
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
 
-/** What is held while the vendor works, and the bound of the output that it was sent. */
+/** The hold while the vendor works, and the output bound that it got. */
 function watchHold(customer: FundedCustomer): { held: number; sent: unknown } {
   const seen: { held: number; sent: unknown } = { held: 0, sent: undefined };
   vendor.answers = async (_url, body) => {
@@ -115,7 +115,7 @@ function words(count: number): Response {
   return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-/** A stream of so many tokens, of which one word shows. */
+/** A stream of so many tokens, with one word shown. */
 function thoughts(completion_tokens: number): Response {
   const chunk = { id: 's', object: 'chat.completion.chunk', created: 1, model: 'thinker' };
   const choices = [{ index: 0, delta: { content: 'word' }, finish_reason: 'stop' }];

@@ -1,6 +1,6 @@
 /**
- * Promise: images, speech and transcriptions cost exactly what their vendor bills for them, forms reach it byte for byte
- * but for the service's own fields, and no answer is too large to be metered.
+ * Promise: the cost of images, speech and transcriptions equals their vendor's bill exactly, forms reach it byte for
+ * byte except the service's own fields, and no answer is too large to be metered.
  */
 
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
@@ -21,7 +21,7 @@ const decoder = new TextDecoder();
 
 type Tenant = Awaited<ReturnType<typeof newTenant>>;
 
-/** A tenant with a model of its own, priced by this component alone. */
+/** A tenant with a model of its own, priced only by this component. */
 async function priced(model: string, component: string, usd: string, plan?: object): Promise<Tenant> {
   const tenant = await newTenant(plan);
   const params = { org: tenant.organizationId, modelKey: `openai/${model}` };
@@ -289,7 +289,7 @@ describe('the cost', () => {
       ['image', sound()],
     ] as const;
     const { response } = await sendForm(tenant.key, '/v1/images/edits', formOf(fields));
-    // 5 USD for text, 8 for images, 30 for those that are made, per million.
+    // 5 USD for text, 8 for images, 30 for generated ones, per million.
     expect(response.headers.get('x-service-cost-usd')).toBe(String((3 * 5 + 1_000 * 8 + 4_160 * 30) / 1e6));
   });
 
@@ -485,7 +485,7 @@ describe('a retry under a key', () => {
 describe('on credit', () => {
   const ON_CREDIT = planOnCredit();
 
-  /** What is held while the vendor works. */
+  /** The hold while the vendor works. */
   async function heldFor(
     tenant: Tenant,
     send: () => Promise<{ response: Response; rest(): Promise<void> }>,

@@ -1,6 +1,6 @@
 /**
- * Promise: what a customer's object changes is handed over a second and a half later, together with what changes until
- * then, without an alarm of its own; an alarm stands behind it for an object that is gone by then.
+ * Promise: a customer's object hands over its changes a second and a half later, together with the changes until then,
+ * without an alarm of its own; an alarm stands behind it for an object that is gone by then.
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';

@@ -1,6 +1,6 @@
 /**
- * Promise: the sums of D1 are those of the calls as they are now, whatever changes a call after the retention has deleted
- * its row: amendments, reversals, late ends, settlements and savings.
+ * Promise: the sums of D1 equal those of the present calls, whatever changes a call after the retention has deleted its
+ * row: amendments, reversals, late ends, settlements and savings.
  */
 
 import fc from 'fast-check';
@@ -79,7 +79,7 @@ class Books {
     for (let more = true; more; ) ({ more } = await this.#object.deliver(db, this.nowMs));
   }
 
-  /** What the alarm does. */
+  /** The work of the alarm. */
   wake(): void {
     this.#object.wake(this.nowMs);
     this.lookAtAll();
@@ -97,7 +97,7 @@ class Books {
     return (await bindings.DB.prepare(sql).bind(this.#names.organizationId).first<{ n: number }>())?.n ?? 0;
   }
 
-  /** By outcome: what D1 says of the organization, what it says of the customer, and what the calls are. */
+  /** By outcome: D1's figures of the organization, those of the customer, and the calls. */
   async sums() {
     const { organizationId, customerId } = this.#names;
     const [fromMs, toMs] = [START - DAY, this.nowMs + DAY];

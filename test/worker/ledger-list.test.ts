@@ -1,6 +1,6 @@
 /**
- * Promise: `GET /customers/{id}/ledger` has every change of a balance once, in its order, with what it paid, as pages and as
- * CSV; also what D1 does not have yet, or has refused.
+ * Promise: `GET /customers/{id}/ledger` has every change of a balance once, in its order, with its payment, as pages
+ * and as CSV; including changes that D1 does not have yet, or has refused.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

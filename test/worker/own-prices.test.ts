@@ -1,5 +1,5 @@
 /**
- * Promise: an organization prices every dimension of a model itself, from the day that it says; what it set can be listed,
+ * Promise: an organization prices every dimension of a model itself, from its chosen day; its prices can be listed,
  * read and removed; and usage with a part that exceeds its whole, or a price with a broken component, changes nothing.
  */
 import { beforeAll, describe, expect, test } from 'vitest';

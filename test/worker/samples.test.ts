@@ -1,5 +1,5 @@
 /**
- * Samples over HTTP: what is stored and for how long, retries, the size limit, what the operator sees, and how they end
+ * Samples over HTTP: their storage and its duration, retries, the size limit, the operator's view, and their end
  * (contract 4.14).
  */
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -192,7 +192,7 @@ describe('the body', () => {
     const empty = JSON.stringify({ sampleId, provider: 'openai', input: '' });
     return JSON.stringify({ sampleId, provider: 'openai', input: 'x'.repeat(bytes - empty.length) });
   };
-  /** In parts, without a length: the limit is on what is received. */
+  /** In parts, without a length: the limit applies to the received bytes. */
   const streamed = (body: string) => {
     const bytes = new TextEncoder().encode(body);
     let at = 0;

@@ -1,6 +1,6 @@
 /**
- * Promise: whatever Stripe answers and whenever calls are corrected, Stripe ends with what the ledger counts, but for what
- * is listed as failed; and no event is ever sent so late, or so changed, that it could be billed twice.
+ * Promise: whatever Stripe answers and whenever calls are corrected, Stripe's total ends equal to the ledger's, except
+ * for listed failures; and no event is ever sent so late, or so changed, that it could be billed twice.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -108,7 +108,7 @@ class Books {
     await this.object.settle(this.nowMs, this.stripe.take);
   }
 
-  /** What the ledger counts of each call and each increment, by its id. */
+  /** The ledger's amount of each call and each increment, by its id. */
   counted(): Map<string, bigint> {
     const ofCalls = this.calls.map((callId) => {
       const call = this.object.seen(callId);
@@ -139,7 +139,7 @@ test('Stripe sums to the ledger after any answers, corrections and waits, but fo
           const books = new Books(object);
           for (const step of sequence) {
             await books.run(step);
-            // Stripe is never asked for what it was not given.
+            // Stripe is never asked to return more than it got.
             for (const subjectId of books.counted().keys())
               expect(books.stripe.sum(subjectId)).toBeGreaterThanOrEqual(0n);
             for (const callId of books.calls) {

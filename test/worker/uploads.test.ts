@@ -28,7 +28,7 @@ async function mapped(standard: string[], premium: string[]) {
   return made;
 }
 
-/** What the vendor got of the last upload: all bytes, and whether they came to a regular end. */
+/** The bytes that the vendor got in the last upload, and whether they came to a regular end. */
 let got: { bytes: Uint8Array<ArrayBuffer>; ended: boolean; type: string | null } | null;
 beforeEach(() => {
   got = null;
@@ -145,7 +145,8 @@ describe('an upload', () => {
           }
           expect(answer).toEqual(broken(`line ${first} of the file is no JSON`));
           expect(got?.ended).toBe(false);
-          // What came is the beginning of the form: its last boundary, which two dashes follow, is not complete.
+          // The received bytes are the beginning of the form: its last boundary, which two dashes follow, is not
+          // complete.
           const { bytes } = got ?? { bytes: new Uint8Array() };
           expect(bytes).toEqual(form.bytes.slice(0, bytes.length));
           expect(bytes.length).toBeLessThan(form.bytes.length - 2);

@@ -1,5 +1,5 @@
 /**
- * GET /usage/summary: its sums are those of GET /calls over the same calls, to the nano-USD, in every dimension, time
+ * GET /usage/summary: its sums equal those of GET /calls over the same calls, to the nano-USD, in every dimension, time
  * zone and filter, whatever is sent twice, rewritten or deleted.
  */
 
@@ -29,7 +29,7 @@ const STEP = 1.2 * HOUR;
 const END = START + CALLS * STEP;
 const PERIOD = { from: '2027-10-20', to: '2027-11-20' };
 
-/** Twenty premium calls are included; credit pays for the rest, and whoever has none is denied. */
+/** Twenty premium calls are included; credit pays for the rest, and a customer without any is denied. */
 const PLAN = {
   name: 'P',
   limitType: 'BLOCK',
@@ -38,7 +38,7 @@ const PLAN = {
 };
 const CUSTOMERS = ['alpha', 'beta', 'ünï/4 ∆'] as const;
 
-/** What was sent and what became of it, as GET /calls says. */
+/** A sent call and its result, according to GET /calls. */
 interface Fact {
   customerId: string;
   feature: string | null;
@@ -182,7 +182,7 @@ function figuresOf(calls: readonly Fact[]) {
 
 const summary = async (query: Record<string, string> = PERIOD, { api }: Tenant = tenant) =>
   (await api.send('readUsageSummary', { query })).data;
-/** All but what tells the time. */
+/** All figures except the times. */
 const figures = async (query: Record<string, string> = PERIOD) => {
   const { asOf: _, backlog: __, ...rest } = await summary(query);
   return JSON.stringify(rest);
@@ -193,7 +193,7 @@ describe('the totals', () => {
     const { totals, truncated } = await summary();
     expect(totals).toEqual(figuresOf(facts));
     expect(truncated).toEqual([]);
-    // What the promise is about was there: every outcome, calls without a price, and money.
+    // The subjects of the promise were present: every outcome, calls without a price, and money.
     expect(new Set(facts.map(({ status }) => status))).toEqual(
       new Set(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']),
     );
@@ -368,7 +368,7 @@ describe('the course of a chart', () => {
 describe('the days', () => {
   const ZONES: [string, number][] = [
     ['UTC', 24],
-    // The last Sunday of October has 25 hours, where the clock goes back by one.
+    // The last Sunday of October has 25 hours if the clock goes back by one.
     ['Europe/Berlin', 25],
     ['Asia/Kolkata', 24],
     ['Asia/Kathmandu', 24],
@@ -596,14 +596,14 @@ describe('many groups', () => {
     const many = await createTenant(operator, PLAN);
     const { between } = chance(77);
     const shared = new Set<string>();
-    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
-    // calls.
+    // The customers with the highest cost had it before the period, within it, or after it. Some cost nothing, and
+    // differ by calls.
     const hours = Array.from({ length: 3_000 }, (__, n) => {
       const customer = Math.floor(between(0, 260));
       const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
       const heavy = customer % 3 === Math.floor(n / 1_000);
       const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
-      // About half are of one feature, where the customer has no such hour yet.
+      // About half belong to one feature, if the customer has no such hour yet.
       const hour = `${customer} ${atMs}`;
       const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
       if (feature === 'shared') shared.add(hour);

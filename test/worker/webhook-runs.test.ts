@@ -30,7 +30,7 @@ beforeEach(() => {
   receivers = Receivers.stub();
 });
 afterEach(async () => {
-  // What still waits is sent to nobody once there are no receivers.
+  // Waiting events are sent to nobody after the receivers are gone.
   await bindings.DB.prepare('DELETE FROM webhooks').run();
   vi.unstubAllGlobals();
 });
