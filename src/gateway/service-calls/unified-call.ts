@@ -306,7 +306,6 @@ function isHinted(figure: UnclearFigure, { audioSeconds, toolUses }: Usage): boo
 interface Read {
   ok: boolean;
   status: number;
-  /** The usage that the vendor reported. */
   reported: VendorUsage | null;
   /** The known facts of an answer without usage, if one arrived. */
   soFar?: StreamSoFar;
