@@ -91,7 +91,6 @@ export interface LedgerCustomer {
   pending: number | null;
   endMs: number;
   startMs: number;
-  /** The number of its period. */
   period: number;
   granted: bigint;
   units: number;

@@ -34,7 +34,6 @@ export const SERIES_FILES: readonly SeriesFile[] = readdirSync(FOLDER)
   .map((file) => readSeries(file.slice(0, -'.txt'.length)))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** The series by days. */
 export const PUBLIC_SERIES_NAMES: readonly string[] = SERIES_FILES.filter(({ perDay }) => perDay === 1).map(
   ({ name }) => name,
 );

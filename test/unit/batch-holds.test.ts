@@ -232,7 +232,7 @@ describe('the bound of a line', () => {
     return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, NOTHING_OPEN).lines.standard;
   };
 
-  test("is the request's own or else the model's; where neither bounds it, the usual one stands for it", () => {
+  test("is the request's own or else the model's; if neither bounds it, the usual one stands for it", () => {
     expect(at({ max_tokens: 7, n: 3 })?.outputTokens).toBe(21);
     expect(at({}, CARD, 50)?.outputTokens).toBe(50);
     expect(at({})?.outputTokens).toBe(16_384);

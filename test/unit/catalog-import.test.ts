@@ -234,7 +234,7 @@ describe('LiteLLM', () => {
     expect(find(read.models, 'gpt-x')).toMatchObject({ kind, capabilities: expect.arrayContaining(['batch']) });
   });
 
-  test('a batch share has four decimals, and is none where batch costs more', () => {
+  test('a batch share has four decimals, and is none if batch costs more', () => {
     const shareOf = (batches: number) => {
       const raw = fixture('litellm-sample.json');
       raw['gpt-4o'].input_cost_per_token_batches = raw['gpt-4o'].input_cost_per_token * batches;
@@ -348,7 +348,6 @@ describe('a merge', () => {
   });
 });
 
-/** An upstream of one model. */
 function upstreamOf(...entries: Partial<ImportedModel>[]): Upstream {
   const blank = { provider: 'openai', model: 'gpt-7', kind: 'chat', preview: false, ending: false } as const;
   return {

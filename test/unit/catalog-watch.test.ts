@@ -153,7 +153,7 @@ describe('npm run catalog -- watch', () => {
     expect(said).toEqual({ ...catalogNews(BUILT_IN_CATALOG, facts), failed: [] });
   });
 
-  test('fails, and says what it could not read, where the registry lacks a package', async () => {
+  test('fails, and says what it could not read, if the registry lacks a package', async () => {
     broken.add('openai');
     const { code, said } = await watch();
     broken.clear();

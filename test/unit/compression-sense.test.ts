@@ -47,7 +47,7 @@ test('the guide prints the list of rewrites that the code has', () => {
   expect(rewrites).toEqual(REWRITES.map(({ phrase, replacement }) => ({ phrase, replacement })));
 });
 
-test.each(REWRITES)('$phrase becomes $replacement where the list says so', ({ phrase, replacement, place }) => {
+test.each(REWRITES)('$phrase becomes $replacement if the list says so', ({ phrase, replacement, place }) => {
   const after = place.includes('statement')
     ? ' it is a holiday'
     : place.includes('-ing')

@@ -59,7 +59,7 @@ describe('text', () => {
     expect(estimate).toBeLessThan(atMost);
   });
 
-  test('for Claude counts more where a tokenizer may rewrite it', () => {
+  test('for Claude counts more if a tokenizer may rewrite it', () => {
     // One character that is rewritten to 18.
     const { atMost } = anthropic({ max_tokens: 10, ...user('\ufdfa'.repeat(1_000)) });
     expect(atMost).toBeGreaterThanOrEqual(33_000);

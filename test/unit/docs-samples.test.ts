@@ -114,7 +114,7 @@ describe('requests', () => {
     }
   });
 
-  test('in Python compile, where there is a Python', async ({ skip }) => {
+  test('in Python compile, if there is a Python', async ({ skip }) => {
     if ((await run('python3', ['--version']).catch(() => 'none')) !== '') skip('this machine has no python3');
     const sources = sourcesIn('Python');
     await Promise.all(

@@ -164,7 +164,7 @@ describe('a call on a plan with expected holds', () => {
     expect(lost.outcome?.charge?.amountNanoUsd).toBe('1040000');
   });
 
-  test('is charged by its bound where something has no rate, as on an exact plan', () => {
+  test('is charged by its bound if something has no rate, as on an exact plan', () => {
     const none: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
     const charged = (holds: HoldPolicy) => {
       const { account: from, call } = begin(5_000_000n, {}, { holds });

@@ -244,7 +244,7 @@ describe("a line of a batch's file", () => {
     );
   });
 
-  test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted where it is there', () => {
+  test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted if it is there', () => {
     expect(
       read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
     ).toEqual({ usage: null });
@@ -324,7 +324,7 @@ describe("a vendor's error", () => {
   });
 });
 
-describe("a vendor's key, where its vendor repeats it", () => {
+describe("a vendor's key, if its vendor repeats it", () => {
   const KEY = 'own-key-without-a-known-form';
   const told = (status: number, body: unknown) => {
     const answered = { kind: 'answer', status, ok: status < 400, headers: new Headers(), body } as const;

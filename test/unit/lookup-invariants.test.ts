@@ -310,7 +310,7 @@ test('a replacement that cannot serve the typical request is named with what it 
   expect(exact.warnings.join()).not.toMatch(/is below/);
 });
 
-test('a replacement is safe to apply where the provider names it, it is live, and its price can be compared', async () => {
+test('a replacement is safe to apply if the provider names it, it is live, and its price can be compared', async () => {
   const safe = [];
   for (const { model, resolution } of await resolvedFor('upgrade')) {
     const official = resolution.equivalents.filter(({ confidence }) => confidence === 'authoritative');
@@ -477,7 +477,7 @@ describe('similarity', () => {
     expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
   });
 
-  test('is one half where nothing is known', () => {
+  test('is one half if nothing is known', () => {
     expect(similarities({ releasedAt: undefined, capabilities: [], contextTokens: undefined } as never)).toMatchObject({
       recency: 0.5,
       capabilities: 0.5,

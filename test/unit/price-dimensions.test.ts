@@ -378,7 +378,7 @@ describe('a condition', () => {
     expect(nano({ ...listed, region: 'us' }, { inputTokens: 10 }), 'the region of the name').toBe(11_000n);
   });
 
-  test('of a long prompt is not known where the price states it under other conditions alone', () => {
+  test('of a long prompt is not known if the price states it under other conditions alone', () => {
     const price = card('a', [
       ...text('1', '2'),
       rateOf('input', '2', 1_000_000, { promptTokensAbove: 100 }),
@@ -392,7 +392,7 @@ describe('a condition', () => {
     );
   });
 
-  test('of a batch has its own rates where the price lists them, and half the standard ones otherwise', () => {
+  test('of a batch has its own rates if the price lists them, and half the standard ones otherwise', () => {
     const price = card('a', [...text('1', '2'), rateOf('input', '0.4', 1_000_000, { serviceTier: 'batch' })]);
     expect(nano(price, { inputTokens: 10 }, 'batch')).toBe(4_000n);
     expect(nano(card('a', text('1', '2')), { inputTokens: 10 }, 'batch')).toBe(5_000n);

@@ -39,7 +39,7 @@ describe('on series that no constant was chosen on', () => {
     },
   );
 
-  test('more is found than by 3-sigma by hour of week where history is short, and less of what is usual', () => {
+  test('more is found than by 3-sigma by hour of week if history is short, and less of what is usual', () => {
     for (const row of rows.filter(({ resolution, days }) => resolution === 'day' && days === 14))
       for (const [at, { name }] of INJECTIONS.entries())
         expect(row.found[at], name).toBeGreaterThan(row.foundBySigma[at] ?? 0);

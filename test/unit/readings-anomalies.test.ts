@@ -82,7 +82,7 @@ describe('spend spikes', () => {
     expect(episode?.evidence.ratio).toBe(Math.round((1200 / (episode?.expected ?? 0)) * 100) / 100);
   });
 
-  test('are not found where nothing was called or nothing was spent', () => {
+  test('are not found if nothing was called or nothing was spent', () => {
     expect(found(days(30, () => ({ calls: 0, spend: 0, failedCalls: 0, models: {} })))).toEqual([]);
     expect(found(days(30, (day) => ({ calls: day === 20 ? 1 : 0, failedCalls: 0, spend: 0, models: {} })))).toEqual([]);
   });
@@ -206,7 +206,7 @@ describe('error bursts', () => {
     expect(episode?.evidence).toMatchObject({ calls: 101, failedShare: 0.5941 });
   });
 
-  test('are found where some days have no calls', () => {
+  test('are found if some days have no calls', () => {
     const idle: Change = { calls: 0, spend: 0, failedCalls: 0, models: {} };
     expect(found(days(60, (day) => (day === 40 ? { failedCalls: 60 } : day % 7 === 6 ? idle : {})))).toEqual([
       ['ERROR_BURST', 40, 41],
@@ -290,7 +290,7 @@ describe('new expensive models', () => {
     expect(detectAnomalies(of(19), 'day')).toEqual([]);
   });
 
-  test('are judged by the days so far where a week has not passed', () => {
+  test('are judged by the days so far if a week has not passed', () => {
     const [episode] = detectAnomalies(from(57, 0.7), 'day');
     expect(episode).toMatchObject({ kind: 'NEW_EXPENSIVE_MODEL', endMs: START + 60 * DAY_MS, evidence: { days: 3 } });
   });

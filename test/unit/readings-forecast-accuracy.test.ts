@@ -45,13 +45,13 @@ describe('forecasts of the held-out series', () => {
   const graded = (grade: ForecastQuality) => trials.filter(({ quality }) => quality === grade);
 
   // Each grade has at least five hundred of the 3,600 moments, many of them from the same weeks.
-  test.each(['HIGH', 'MEDIUM', 'LOW'] as const)('hold 76 to 84 percent where quality says %s', (grade) => {
+  test.each(['HIGH', 'MEDIUM', 'LOW'] as const)('hold 76 to 84 percent if quality says %s', (grade) => {
     expect(graded(grade).length).toBeGreaterThan(500);
     expect(heldShare(graded(grade))).toBeGreaterThanOrEqual(0.76);
     expect(heldShare(graded(grade))).toBeLessThanOrEqual(0.84);
   });
 
-  test('hold no fewer outcomes where quality says HIGH than where it says MEDIUM', () => {
+  test('hold no fewer outcomes if quality says HIGH than if it says MEDIUM', () => {
     expect(heldShare(graded('HIGH'))).toBeGreaterThanOrEqual(heldShare(graded('MEDIUM')));
   });
 

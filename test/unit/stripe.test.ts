@@ -114,7 +114,7 @@ describe('a lost answer', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('ends as one event also where Stripe has forgotten the key and knows only the identifier', async () => {
+  test('ends as one event also if Stripe has forgotten the key and knows only the identifier', async () => {
     stripe.fail('CUT_AFTER');
     await report();
     stripe.forgetKeys();

@@ -63,7 +63,7 @@ describe('OpenAI', () => {
     expect(await streamUsage(`${path}/chat/completions`, stream)).toMatchObject(USED);
   });
 
-  test('a stream has no usage where none was asked for', async () => {
+  test('a stream has no usage if none was asked for', async () => {
     const stream = await openai.chat.completions.create({ model: OPENAI_MODEL, messages: user, stream: true });
     expect((await Array.fromAsync(stream)).filter((chunk) => 'usage' in chunk)).toEqual([]);
   });

@@ -125,7 +125,7 @@ describe('before its end, the vendor has reported', () => {
     expect(partialOf({ type: 'response.created', response: { object: 'response', usage: null } })).toBeNull();
   });
 
-  test('the other figures, where one is broken', () => {
+  test('the other figures, if one is broken', () => {
     expect(partialOf({ ...start, message: { usage: { input_tokens: -1, output_tokens: 1 } } })).toMatchObject({
       responseTokens: 1,
       unclear: ['inputTokens'],

@@ -147,7 +147,7 @@ test('keys of what is remembered do not run into each other', () => {
   );
 });
 
-test('the price of a model in use is told of under each of its names, once, and not where an own price is in force', () => {
+test('the price of a model in use is told of under each of its names, once, and not if an own price is in force', () => {
   const nowMs = Date.UTC(2026, 10, 24);
   const model = BUILT_IN_CATALOG.models.find((one) => one.model === 'gpt-4o-mini-2024-07-18');
   if (!model?.pricing) throw new Error('the catalog has the model');

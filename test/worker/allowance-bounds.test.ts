@@ -76,7 +76,7 @@ describe('output tokens', () => {
     expect(bodies[1]?.max_completion_tokens).toBe(4_000);
   });
 
-  test("of an answer are no more than the plan's own bound, and those of the request where that is lower", async () => {
+  test("of an answer are no more than the plan's own bound, and those of the request if that is lower", async () => {
     const tenant = await newTenant({ ...FREE, maxOutputTokens: 300 });
     const bodies = sentBodies();
     await ask(tenant.key, { model: MODEL });
@@ -110,7 +110,7 @@ describe('output tokens', () => {
     expect([response.status, bodies[0]?.model, bodies[0]?.max_completion_tokens]).toEqual([200, 'gpt-4o-mini', 4_000]);
   });
 
-  test('are without a bound where the plan only informs, and where it limits no tokens', async () => {
+  test('are without a bound if the plan only informs, and if it limits no tokens', async () => {
     for (const plan of [
       { ...FREE, limitType: 'NONE', maxOutputTokens: 5, maxAnswers: 1 },
       { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 9 } },
@@ -282,7 +282,7 @@ describe('a batch', () => {
   });
 });
 
-test('seconds of audio are reserved where a recording tells them, given back, and denied beyond what is left', async () => {
+test('seconds of audio are reserved if a recording tells them, given back, and denied beyond what is left', async () => {
   const tenant = await newTenant({ ...FREE, limits: { audioSeconds: 3 } });
   const reserved: unknown[] = [];
   vendor.answers = async () => {

@@ -156,7 +156,7 @@ describe('a count', () => {
   });
 });
 
-test('where nothing is counted, it says so, and what was looked for', async () => {
+test('if nothing is counted, it says so, and what was looked for', async () => {
   const { text } = await visitor.read(`/console/organizations/${quiet.organizationId}`);
   expect(text).toMatch(
     /Nothing needs attention\. Looked for calls without a price, models that end, .* of the service\./,

@@ -245,7 +245,7 @@ describe('what a batch holds', () => {
     });
   });
 
-  test('includes the output where the plan reserves it', async () => {
+  test('includes the output if the plan reserves it', async () => {
     const reserving = { ...limitsOf({ premiumTokens: 100 }), reserveOutputTokens: 10 };
     await withObject(reserving, async (object) => {
       expect(hold(object, 'a', { lines: linesOf(3, 20) })).toBe(true);
@@ -257,7 +257,7 @@ describe('what a batch holds', () => {
     });
   });
 
-  test('is held once, however often the request is sent, and differently where the request has changed', async () => {
+  test('is held once, however often the request is sent, and differently if the request has changed', async () => {
     await withObject(limitsOf({ premiumCalls: 5 }), async (object) => {
       for (let time = 0; time < 3; time += 1) expect(hold(object, 'a', { lines: linesOf(4) })).toBe(true);
       expect(heldBy(object).reserved).toBe(4);

@@ -107,7 +107,7 @@ describe('an estimate', () => {
     expect(Date.parse(job.finishedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(job.startedAt));
   });
 
-  test("takes the organization's profile and its own price where there are some", async () => {
+  test("takes the organization's profile and its own price if there are some", async () => {
     const priced = await createTenant(operator);
     const params = { org: priced.organizationId, modelKey: 'openai/gpt-4o' };
     await operator.send('setPrice', { params, body: { inputUsdPerMillion: 100, outputUsdPerMillion: 100 } });

@@ -107,7 +107,7 @@ describe('recorded savings', () => {
     expect((await projected(callId)).row).toMatchObject({ saved_tokens: 1, avoided: '2500' });
   });
 
-  test('have no cost where the price is not known, and half of it in batch mode', async () => {
+  test('have no cost if the price is not known, and half of it in batch mode', async () => {
     const unknown = await begin('unknown-price');
     await compress(unknown);
     await end(unknown, { modelUsed: 'no-such-model-anywhere' });

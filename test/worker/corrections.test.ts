@@ -434,7 +434,7 @@ describe('an amended call', () => {
     expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
   });
 
-  test('keeps its model, and so its price and charge, where figures alone are named', async () => {
+  test('keeps its model, and so its price and charge, if figures alone are named', async () => {
     const { call, wallet, settle } = await caller();
     await call();
     const callId = await call({ ...USED, providerUsed: 'openai', cachedInputTokens: 5 });

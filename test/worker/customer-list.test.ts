@@ -158,7 +158,7 @@ describe('the list', () => {
     expect(await refusalOf({ denied: 'maybe' })).toContain('denied');
   });
 
-  test('is CSV where Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
+  test('is CSV if Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
     const params = { org: tenant.organizationId };
     const { key } = (await operator.send('createKey', { params, body: { name: 'csv' } })).data;
     const response = await worker.fetch('https://callmeter.test/customers?limit=1&sort=worstMeter', {

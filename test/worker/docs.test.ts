@@ -87,7 +87,7 @@ describe('/docs', () => {
     }
   });
 
-  test('the demo key is told on the machine itself alone, to its own pages alone, and where there is one', async () => {
+  test('the demo key is told on the machine itself alone, to its own pages alone, and if there is one', async () => {
     const ask = (origin: string, headers: Record<string, string>) =>
       worker.fetch(`${origin}/docs/demo-key`, { headers });
     const own = { 'Sec-Fetch-Site': 'same-origin' };

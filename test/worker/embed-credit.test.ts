@@ -89,7 +89,7 @@ describe('of a customer with a balance, the widget says', () => {
     expect(words(await html())).toContain('1 call in this period $4.99 balance $0.009 spent in this period');
   });
 
-  test('that it may be too low, where a call usually needs more', async () => {
+  test('that it may be too low, if a call usually needs more', async () => {
     const { html, begin } = await customer({ limits: { premiumCalls: 0 }, payg: PAYG }, { usd: '0.004' });
     expect(words(await html())).toContain(
       'Your plan includes no premium calls. Your balance of $0.004 may be too low for the next call. One usually needs $0.01.',
@@ -97,7 +97,7 @@ describe('of a customer with a balance, the widget says', () => {
     expect((await begin()).denial?.code).toBe('CREDIT_REQUIRED');
   });
 
-  test('that nothing is left where the next call is denied, and what it is overdrawn by', async () => {
+  test('that nothing is left if the next call is denied, and what it is overdrawn by', async () => {
     const plan = { limits: { premiumCalls: 1 }, payg: PAYG };
     const { html, begin, tenant } = await customer(plan, { usd: '0.02' });
     const [first, second] = [await begin(), await begin({ ...PREMIUM, holdUsd: 0.01 })];
@@ -153,7 +153,7 @@ describe('of a customer with a balance, the widget says', () => {
     );
   });
 
-  test('that units were bought, how many are left, and that nothing is left only where an increment is blocked', async () => {
+  test('that units were bought, how many are left, and that nothing is left only if an increment is blocked', async () => {
     const funding = { credits: true, payg: false };
     const plan = { customMeters: { CUSTOM1: { label: 'Pages read', included: 100, funding } } };
     const { html, increment } = await customer(plan, { units: 300 });

@@ -78,7 +78,7 @@ describe('a limit', () => {
     });
   });
 
-  test('has the thresholds of the plan, none where the plan wants none, and is told of under every policy', async () => {
+  test('has the thresholds of the plan, none if the plan wants none, and is told of under every policy', async () => {
     const reach = (plan: object) =>
       new Promise<unknown>((resolve, reject) => {
         withObject(plan, async (object) => {
@@ -249,7 +249,7 @@ describe('a denied call', () => {
     });
   });
 
-  test('is told of by its code where no meter is the reason', async () => {
+  test('is told of by its code if no meter is the reason', async () => {
     await withObject(PLAN, async (object) => {
       use(object, 'opens', 0, START);
       accepted(object.setCanceled(true, START));

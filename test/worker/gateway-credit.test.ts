@@ -128,7 +128,7 @@ function thoughts(completion_tokens: number): Response {
   return new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-test('a stream takes steps while text flows, ends regularly where the balance ends, and is charged what it held at most', async () => {
+test('a stream takes steps while text flows, ends regularly if the balance ends, and is charged what it held at most', async () => {
   // The prompt and some 2,000 tokens.
   const { tenant, customer } = await onCredit('0.02');
   vendor.answers = () => words(4_000);
@@ -208,7 +208,7 @@ test('of hundreds of begins at once, a cent admits one', async () => {
   expect(await usdOf(customer, 'heldUsd')).toBe(0.01);
 });
 
-test('a begin with an estimate holds what its model may cost, and says that it is denied where credit does not cover it', async () => {
+test('a begin with an estimate holds what its model may cost, and says that it is denied if credit does not cover it', async () => {
   const { tenant, customer } = await onCredit('0.05');
   const begin = async (estimate: object, key: string) =>
     (

@@ -86,7 +86,7 @@ describe('a form', () => {
     });
   });
 
-  test('is sent to the next model where the first fails', async () => {
+  test('is sent to the next model if the first fails', async () => {
     const tenant = await newTenant();
     const asked: unknown[] = [];
     vendor.answers = async (_url, _body, { bytes, headers }) => {
@@ -293,7 +293,7 @@ describe('the cost', () => {
     expect(response.headers.get('x-service-cost-usd')).toBe(String((3 * 5 + 1_000 * 8 + 4_160 * 30) / 1e6));
   });
 
-  test('is not known where a model with a price for tokens reports none, however many images there are', async () => {
+  test('is not known if a model with a price for tokens reports none, however many images there are', async () => {
     const tenant = await newTenant();
     vendor.answers = () => Response.json({ created: 1, data: [{ b64_json: 'iVBO' }] });
     const body = { model: 'gpt-image-2', prompt: 'x', messages: undefined };

@@ -155,7 +155,7 @@ describe('a change', () => {
     await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 60_000, interval: 50 }).toBe(3);
   });
 
-  test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
+  test('reaches the projector by the alarm if the object was gone before its timer fired', async () => {
     await provision('gone');
     const stop = runInDurableObject(customerStub(tenant.organizationId, 'gone'), (_object, context) =>
       context.abort('the machine stops'),
@@ -230,7 +230,7 @@ describe('a charge', () => {
     expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
   });
 
-  test('is taken from the balance by the alarm where the object was gone before its timer fired', async () => {
+  test('is taken from the balance by the alarm if the object was gone before its timer fired', async () => {
     const { status, wallet } = await charged('left');
     const stop = runInDurableObject(customerStub(tenant.organizationId, 'left'), (_object, context) =>
       context.abort('the machine stops'),

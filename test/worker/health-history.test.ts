@@ -183,7 +183,7 @@ test('what is older than two days is forgotten, and of the cron what is older th
   expect(kept.requests.some(({ hourMs }) => hourMs === oldMs)).toBe(false);
 });
 
-test("the console's page has the same figures, and stands where they cannot be read", async () => {
+test("the console's page has the same figures, and stands if they cannot be read", async () => {
   const { totals, hours } = await history();
   const { html: page } = await visitor.read('/console/health');
   expect(page).toContain('Last 24 hours');

@@ -139,7 +139,7 @@ describe('a key that is limited to models', () => {
       expect((await gateway(key, { model })).error).toMatchObject({ code: 'MODEL_NOT_ALLOWED', param: 'model' });
   });
 
-  test('skips the models of fallbacks and mappings that it is not for, and is refused where none is left', async () => {
+  test('skips the models of fallbacks and mappings that it is not for, and is refused if none is left', async () => {
     const asked: unknown[] = [];
     vendor.answers = (url, body) => {
       asked.push(body.model);
@@ -506,7 +506,7 @@ describe('a session of a limited key', () => {
     expect((await create(api, { feature: 'chat', models: ['service/premium'] })).status).toBe(200);
   });
 
-  test('is never wider than its key, also where the key is narrowed later, and is not told the lists', async () => {
+  test('is never wider than its key, also if the key is narrowed later, and is not told the lists', async () => {
     vendor.answers = answers;
     const { api, change } = await limited({});
     const { token } = (await create(api, { feature: 'chat', models: ['gpt-4o', 'gpt-5.2'] })).data;

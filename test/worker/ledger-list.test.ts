@@ -238,7 +238,7 @@ describe('the ledger', () => {
 describe('what D1 does not have', () => {
   afterAll(() => bindings.DB.prepare('DROP TRIGGER IF EXISTS refuse_entries').run());
 
-  test('is in the list before it is delivered, and where D1 refused it', async () => {
+  test('is in the list before it is delivered, and if D1 refused it', async () => {
     const customerId = 'ben';
     const ben = await fundedCustomer(tenant, customerId, { usd: '10' });
     const first = await list({}, customerId);

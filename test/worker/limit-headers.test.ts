@@ -111,7 +111,7 @@ test('of the rolling limit that refuses a call, on both interfaces', async () =>
   }
 });
 
-test('of the balance where the plan lets it pay, and nothing of what has no bound', async () => {
+test('of the balance if the plan lets it pay, and nothing of what has no bound', async () => {
   const tenant = await newTenant({
     name: 'PAYG',
     limitType: 'BLOCK',

@@ -244,7 +244,7 @@ describe('the horizon', () => {
     expect(await keys('0')).toEqual(['no-such-model']);
   });
 
-  test('is refused where it is no number of days', async () => {
+  test('is refused if it is no number of days', async () => {
     for (const horizonDays of ['-1', '1.5', 'soon', '9999']) {
       const { status, refusal } = await tenant.api.send('readModelRadar', { query: { horizonDays } });
       expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
@@ -317,7 +317,7 @@ describe('as CSV', () => {
     key = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data.key;
   });
 
-  test('it has a line for each item, whatever the limit, where Accept prefers it', async () => {
+  test('it has a line for each item, whatever the limit, if Accept prefers it', async () => {
     for (const accept of ['text/csv', 'text/csv, */*', `text/csv, ${MEDIA_TYPE};q=0.5`]) {
       const response = await ask(accept, '/v1/model-radar?limit=1', key);
       expect([response.status, response.headers.get('Content-Type')]).toEqual([

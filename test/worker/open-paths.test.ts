@@ -163,7 +163,7 @@ describe('a request to an open path', () => {
     expect((await accountOf(tenant)).consumed).toMatchObject({ standardCalls: 5 });
   });
 
-  test('is paid by the tier of its model, and denied before the vendor is asked where the plan has no more', async () => {
+  test('is paid by the tier of its model, and denied before the vendor is asked if the plan has no more', async () => {
     const plan = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1, standardCalls: 2 } };
     const tenant = await newTenant(plan);
     answering(() => Response.json({ model: 'gpt-5.2', choices: [], usage }));

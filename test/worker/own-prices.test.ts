@@ -198,7 +198,7 @@ describe('a channel', () => {
 });
 
 describe("a vendor's own figure", () => {
-  test('is recorded, and is the cost where the organization says so', async () => {
+  test('is recorded, and is the cost if the organization says so', async () => {
     const used = { modelUsed: 'gpt-4o', providerUsed: 'reseller', inputTokens: 1_000, responseTokens: 0 };
     const ours = await cost({ ...used, vendorReportedCostUSD: 0.001 });
     expect(ours).toMatchObject({ costUsdNano: '2500000', vendorReportedCostUSD: 0.001 });

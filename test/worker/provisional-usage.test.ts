@@ -169,7 +169,7 @@ describe('sums say how much of them is provisional', () => {
     expect(await carol.provisional()).toEqual([0, '0', 2]);
   });
 
-  test('also where figures that are the same replace it: only their source changes', async () => {
+  test('also if figures that are the same replace it: only their source changes', async () => {
     const dora = await customerOf('dora');
     const { callId } = await dora.lost('estimated', UNPRICED);
     expect(await dora.provisional()).toEqual([1, '0', 1]);

@@ -229,7 +229,7 @@ describe('the forecast', () => {
     expect((await context()).forecast).toMatchObject(expected);
   });
 
-  test('is not_applicable where the plan never replenishes, and for a meter that it does not enable', async () => {
+  test('is not_applicable if the plan never replenishes, and for a meter that it does not enable', async () => {
     const of = await createTenant(operator, { ...PLAN, replenish: null, customMeters: {} });
     const { forecast, context } = await customer({ of, hours: everyHour(30, { completedCalls: 9 }) });
     expect(await forecast('calls')).toMatchObject({

@@ -101,7 +101,7 @@ describe('a sample', () => {
     expect(found.data).toEqual({ ...reply.data, ...content, decisionPolicyVersion: policyVersion, payloadBytes });
   });
 
-  test('needs a provider and an input, and is kept 30 days where nothing was set', async () => {
+  test('needs a provider and an input, and is kept 30 days if nothing was set', async () => {
     const { data } = await store(MINIMAL);
     expect(data).toMatchObject({ sampleId: expect.stringMatching(/^[0-9a-f-]{36}$/), retentionDays: 30 });
     expect((await read(data.sampleId)).data).toEqual({

@@ -59,7 +59,7 @@ test('/health needs no key, and says which version serves', async () => {
   expect(await response.json()).toEqual({ status: 'ok', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
 });
 
-test('where the database does not answer, the service says that it does not serve', async () => {
+test('if the database does not answer, the service says that it does not serve', async () => {
   const DB = { prepare: () => raise('D1 is away') } as unknown as D1Database;
   const { serves, steps } = await readSetup({ ...bindings, DB }, Date.now() + MINUTE_MS);
   expect([serves, steps.filter(({ done }) => !done).map(({ name }) => name)]).toEqual([

@@ -176,7 +176,7 @@ describe('a usage period', () => {
     });
   });
 
-  test('has what was recorded in it and nothing of before, also where it begins within an hour', async () => {
+  test('has what was recorded in it and nothing of before, also if it begins within an hour', async () => {
     const plan = { ...monthly, limits: {}, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
     const price: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '1000000' }) };
     const used = { usage: { ...NO_USAGE, inputTokens: 1_000 } };

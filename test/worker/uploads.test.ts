@@ -255,7 +255,7 @@ describe('the model of a line', () => {
     }
   });
 
-  test('is refused where nothing at the vendor is mapped to it', async () => {
+  test('is refused if nothing at the vendor is mapped to it', async () => {
     // Standard models that stand in for premium ones are for calls that are downgraded.
     for (const [standard, model, reason] of [
       [[], 'service/premium', 'is at anthropic, google, and batches run at openai'],
@@ -475,7 +475,7 @@ describe('a part of an upload', () => {
     }
   });
 
-  test('of more than 64 MiB is refused, before it is read where it declares that', async () => {
+  test('of more than 64 MiB is refused, before it is read if it declares that', async () => {
     const bytes = new Uint8Array(PART_BODY_BYTES_MAX + 1);
     bytes.set(encoder.encode('--b\r\nContent-Disposition: form-data; name="data"; filename="a"\r\n\r\n'));
     const larger = { type: 'multipart/form-data; boundary=b', bytes };

@@ -163,7 +163,7 @@ describe('changes by operators', () => {
     expect(asked).toEqual(['told']);
   });
 
-  test('made before the first look of a watch are told where they are of its last day', async () => {
+  test('made before the first look of a watch are told if they are of its last day', async () => {
     const org = await organization();
     await operator.send('createKey', { params: { org }, body: { name: 'Old' } });
     await run(org, Date.now() + 2 * DAY);
@@ -206,7 +206,7 @@ describe('a watch', () => {
     expect(await told(org)).toEqual(events);
   });
 
-  test('finds with its other steps what it can where one fails', async () => {
+  test('finds with its other steps what it can if one fails', async () => {
     const org = await organization();
     await used(org, NOW);
     await operator.send('createKey', { params: { org }, body: { name: 'k' } });
@@ -214,7 +214,7 @@ describe('a watch', () => {
     expect((await told(org)).map(({ type }) => type)).toEqual(['model.deprecated', 'model.ending']);
   });
 
-  test('asks D1 four times in an hour without news, and sleeps where there were no calls for 30 days', async () => {
+  test('asks D1 four times in an hour without news, and sleeps if there were no calls for 30 days', async () => {
     const org = await organization();
     await used(org, NOW);
     await run(org, NOW);
@@ -268,7 +268,7 @@ describe('a model in use that ends', () => {
     });
   });
 
-  test('is told of by the nearest step alone where it is within several at first', async () => {
+  test('is told of by the nearest step alone if it is within several at first', async () => {
     const org = await organization();
     await used(org, daysBefore(20));
     await run(org, daysBefore(20));
@@ -635,7 +635,7 @@ describe('the autopilot of a mapping', () => {
     }
   }
 
-  test('switches on its day and not before, also where nobody calls, and is told once', async () => {
+  test('switches on its day and not before, also if nobody calls, and is told once', async () => {
     const org = await organization();
     const params = { org };
     await operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: { apiKey: 'sk-test' } });

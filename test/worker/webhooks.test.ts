@@ -124,7 +124,7 @@ describe('an endpoint', () => {
     ).not.toContain(next);
   });
 
-  test('for Slack gets a sentence, and a link where the operator has a console', async () => {
+  test('for Slack gets a sentence, and a link if the operator has a console', async () => {
     await put('slack', { url: A, format: 'slack' });
     await tenant.api.send('putOwnWebhook', { params: { webhookId: 'own' }, body: { url: B, format: 'slack' } });
     await tell({ customerId: '<a&b>', n: 3 });
