@@ -72,7 +72,7 @@ interface AnswerReading {
    * looked for.
    */
   hasOutput?(document: unknown): boolean;
-  /** The usage with what can be counted in the answer. */
+  /** The usage with the uses that can be counted in the answer. */
   counted(usage: Outcome['usage'], document: unknown): Outcome['usage'];
 }
 
