@@ -55,7 +55,7 @@ export default {
   },
 } satisfies ExportedHandler<Env>;
 
-/** The lists are compared with what the import has published. */
+/** The lists are compared with the catalog that the import has published. */
 async function runImport(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
   const imported = await importUpstream(env, nowMs, defer);
   const heard = await hearNews(env, nowMs, defer);

@@ -3,22 +3,18 @@
  *
  * Sources, read as of 2026-11-22:
  * - Anthropic: platform.claude.com/docs/en/about-claude/pricing: web searches at 10 USD per 1,000; from Claude Sonnet
- *   4.5 on, regional endpoints
- *   of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the same; models from Claude 4.6
- *   on
- *   cost 10 % more if they run only in the USA (`inference_geo`, the US data zone of Microsoft Foundry), as their
- *   prices list.
+ *   4.5 on, regional endpoints of Amazon Bedrock and Google Cloud cost 10 % more than global ones, older models the
+ *   same; models from Claude 4.6 on cost 10 % more if they run only in the USA (`inference_geo`, the US data zone of
+ *   Microsoft Foundry), as their prices list.
  * - OpenAI: developers.openai.com/api/docs/pricing: web search at 10 USD and file search at 2.50 USD per 1,000 calls
  *   (not for models that search in every call, which have prices of their own); developers.openai.com/api/docs/guides/
  *   data-residency: 10 % more for models released since 2026-03-05, older models the same; not stated for Azure. Images
- *   in a prompt of a chat
- *   model cost the same as text. On Bedrock: the model cards of AWS, and pi-ai 1.5.2: `global.` as OpenAI lists it, all
- *   others 10 % more.
+ *   in a prompt of a chat model cost the same as text. On Bedrock: the model cards of AWS, and pi-ai 1.5.2: `global.`
+ *   as OpenAI lists it, all others 10 % more.
  * - Google: ai.google.dev, Gemini API pricing: grounding with Google Search at 14 USD per 1,000 queries from Gemini 3
- *   on,
- *   and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video. It states a price of
- *   audio if that differs; no Pro model has one, and no other model since Gemini 3.5 (also genai-prices 0.1.8:
- *   "no separate audio rate"). Decisions have one price for any input.
+ *   on, and at 35 USD per 1,000 grounded prompts before; one input price for text, images and video. It states a price
+ *   of audio if that differs; no Pro model has one, and no other model since Gemini 3.5 (also genai-prices 0.1.8: "no
+ *   separate audio rate"). Decisions have one price for any input.
  */
 import { type Component, type Rate, rateOf } from '../domain/price.ts';
 import type { Channel } from './channel.ts';

@@ -3,7 +3,7 @@
  *
  * - below 0.3 nothing is lost: JSON without its white space, and needless white space between instructions
  * - from 0.3 also the rewrites of the published list, which keep the sense (`rewrites.ts`)
- * - from 0.7 also what may change the meaning; answers then say `meaningMayChange`
+ * - from 0.7 also rewrites that may change the meaning; answers then say `meaningMayChange`
  */
 
 /** From here on, the rewrites of the published list apply. */

@@ -29,7 +29,6 @@ import {
   WORD_AFTER_OTHER,
 } from './token-weights.ts';
 
-/** Counts the tokens of a text. */
 export type CountTokens = (text: string) => number;
 
 const UPPER = '\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}';

@@ -92,7 +92,7 @@ export function prepare(db: Database, query: SQL): D1PreparedStatement {
   return db.$client.prepare(text).bind(...params);
 }
 
-/** A nano-USD column, read as text: D1 would round what is above 2^53. */
+/** A nano-USD column, read as text: D1 would round numbers above 2^53. */
 export function nanoText(column: SQLiteColumn | SQL): SQL<NanoUsd | null> {
   return sql`CAST(${column} AS TEXT)`.mapWith((value: string | null) => (value === null ? null : BigInt(value)));
 }

@@ -96,7 +96,6 @@ export type Sample = z.infer<typeof Sample>;
 
 export const DeletedSample = z.object({ sampleId: z.string().describe('The sample that is gone') });
 
-/** A selection of samples. */
 export interface SampleSelection {
   customerId?: CustomerId | undefined;
   feature?: string | undefined;

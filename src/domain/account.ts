@@ -38,7 +38,7 @@ export type ChangeStrategy = 'IMMEDIATE_RESET' | 'IMMEDIATE_PRORATED' | 'AT_NEXT
 
 /** Units of a custom meter in the current period, as decimal strings; an absent field is zero. */
 export interface SlotUsage {
-  /** All units, whoever pays for them. */
+  /** All units, paid by any source. */
   usage: string;
   overage: string;
   /** Units paid by purchased credits, and units that nothing paid. */

@@ -38,7 +38,7 @@ export interface CallBound {
   countable?: true;
   /** Why credit does not pay for the model; absent if it does. */
   gap?: Gap;
-  /** The uses without a rate that the request can incur, by name, whoever pays. */
+  /** The uses without a rate that the request can incur, by name, for any payer. */
   notIncluded?: readonly string[];
   /** The most uses besides tokens that the vendor can bill. */
   uses?: Demand['uses'];

@@ -35,7 +35,7 @@ export interface RecordedPart extends CallPart {
   onCredit: boolean;
 }
 
-/** A part with its tier, and what it is charged if credit pays; `null` if the allowance pays. */
+/** A part with its tier, and its charge if credit pays; `null` if the allowance pays. */
 export interface BilledPart extends PricedPart {
   tier: Tier;
   cost: Priced;

@@ -278,7 +278,6 @@ function settlingWith(after: Charge | null, before: Charge | null, difference: C
   return before && { ...before, basis: after.basis, costNanoUsd: after.costNanoUsd };
 }
 
-/** Reverses the call. */
 export function reverseCall(account: Account, call: Call, why: Correction, chargeId: string): Corrected {
   const before = countedOutcome(call);
   const { account: settled, charge, returned, taken } = replaceOutcome(account, before, null, chargeId);

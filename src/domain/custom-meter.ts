@@ -53,7 +53,7 @@ export interface MeterEvent extends IncrementRequest {
   unlimited: boolean;
   funding: Funding;
   components: OverageComponent[];
-  /** All units of the period, whoever pays for them, as decimal strings. */
+  /** All units of the period, paid by any source, as decimal strings. */
   periodUsageBefore: string;
   periodUsageAfter: string;
   charge: Charge | null;

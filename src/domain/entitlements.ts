@@ -3,8 +3,8 @@
  *
  * A tier is allowed while its call meter and its token meter both have something left, or as much as the call needs if
  * that is known, and after that while credit pays for it. Otherwise the plan's policy decides: BLOCK denies an
- * exhausted tier, DOWNGRADE offers the tier below it, NONE only informs. Only what was requested is allowed. Credit
- * pays for model tiers only, not for searches and audio.
+ * exhausted tier, DOWNGRADE offers the tier below it, NONE only informs. Only requested tiers and capabilities are
+ * allowed. Credit pays for model tiers only, not for searches and audio.
  */
 import { hasLeft, isTierLeft, type MeterState, summarize } from './allowances.ts';
 import type { MeterName, Quantities } from './meters.ts';

@@ -37,7 +37,6 @@ export function modelOf(entry: MappingEntry): string {
   return typeof entry === 'string' ? entry : entry.model;
 }
 
-/** The models of the tiers. */
 export function tierModels(mappings: ModelMappings): TierModels {
   return Object.fromEntries(TIERS.map((tier) => [tier, mappings[tier].map(modelOf)])) as TierModels;
 }

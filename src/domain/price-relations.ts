@@ -1,6 +1,6 @@
 /**
- * An own price, completed by what the catalog knows of the same model: if a cache read costs a tenth of the input
- * there, it costs a tenth of the own input rate here.
+ * An own price, completed by the catalog's rates of the same model: if a cache read costs a tenth of the input there,
+ * it costs a tenth of the own input rate here.
  *
  * A token rate that only the catalog lists is the own rate of the nearest component that both list, times the catalog's
  * ratio, rounded up to a nano-USD per million. A rate that the own price states stays, and if it states rates of long

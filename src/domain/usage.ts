@@ -27,7 +27,6 @@ export type TokenDetail = (typeof TOKEN_DETAILS)[number];
 
 /** Uses of the vendor's own tools, besides web searches. */
 export interface ToolUses {
-  /** File searches. */
   fileSearch?: number | undefined;
   /** Minutes of containers that ran code. */
   codeMinutes?: number | undefined;
@@ -59,7 +58,6 @@ export interface BaseUsage {
   /** All completion tokens, reasoning included. */
   responseTokens: number;
   reasoningTokens: number;
-  /** Web searches. */
   searches: number;
   audio: number;
   audioSeconds: number;

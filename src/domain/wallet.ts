@@ -93,7 +93,7 @@ export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
   return unit === 'USD' ? credit - BigInt(wallet.overdraft) : credit;
 }
 
-/** The USD balance less holds and pending charges: what new usage may spend. */
+/** The USD balance less holds and pending charges: the amount that new usage may spend. */
 export function availableUsd(wallet: Wallet): NanoUsd {
   return balanceOf(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
 }

@@ -41,7 +41,7 @@ export interface AdmittedAttempt extends BoundedAttempt {
 /** The most models whose vendors count the prompt of one call. */
 const COUNTED_MAX = 3;
 
-/** The attempts with what each of them may cost. Requests to the gateway are never billed as a batch. */
+/** The attempts with the most that each may cost. Requests to the gateway are never billed as a batch. */
 export function withBounds(
   dialect: Dialect,
   { request, isUnread = false }: { request: ModelRequest; isUnread?: boolean },

@@ -31,7 +31,7 @@ import { endWithRetries } from './service-calls/end-with-retries.ts';
 import { type Asked, loweredBound, measuredAt, usageAtMost } from './service-calls/output.ts';
 import type { Reading } from './vendor-result.ts';
 
-/** A request to a model, with what its headers say. */
+/** A request to a model, with the contents of its headers. */
 export interface ModelCall {
   dialect: Dialect;
   request: ModelRequest;

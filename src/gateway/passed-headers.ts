@@ -1,5 +1,5 @@
 /**
- * The headers that pass between caller and vendor: what OpenAI's and Anthropic's SDKs set for their APIs, and the
+ * The headers that pass between caller and vendor: those that OpenAI's and Anthropic's SDKs set for their APIs, and the
  * vendors' headers about limits and about their answer.
  */
 

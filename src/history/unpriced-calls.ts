@@ -97,7 +97,6 @@ export interface UnpricedModel {
   /** The begin of the first and of the last call. */
   firstMs: number;
   lastMs: number;
-  /** The last of the calls. */
   lastCallId: CallId;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Use case: everything that a page shows about one model. The decision is the lookup's own answer; the catalog adds
- * what the lookup leaves out.
+ * facts that the lookup leaves out.
  */
 import { modelOfKey } from '../catalog/matching.ts';
 import { type CatalogModel, modelKeyOf, type ReportedEnd } from '../catalog/model.ts';

@@ -17,7 +17,6 @@ const NEAR_MAX = 8;
 const SIMILARITY_MIN = 0.3;
 const WORDS_MAX = 12;
 
-/** A model on a list. */
 export interface ListedModel {
   modelKey: string;
   displayName: string;

@@ -255,7 +255,7 @@ function serviceReadings(env: Env, health: Promise<Health>, nowMs: number): Read
   ];
 }
 
-/** The path of the operator API that lists what an item counts. */
+/** The path of the operator API that lists the counted objects of an item. */
 function listOf(kind: AttentionKind, organizationId: OrganizationId, nowMs: number): string {
   const { unpricedMs, deniedMs, failedChargesMs, anomaliesMs, catalogNewsMs } = attentionSince(nowMs);
   const iso = (atMs: number) => new Date(atMs).toISOString();

@@ -1,5 +1,5 @@
 /**
- * The operator's event log: who changed what, when, from what to what.
+ * The operator's event log: the author, the time and the content of each change.
  */
 
 import { type EventSelection, findEvents } from '../config/events.ts';

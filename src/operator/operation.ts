@@ -58,7 +58,6 @@ export interface UseCase<O extends Operation> {
   /** Whether `page` has to be in the input. */
   isList: boolean;
   run(requester: Requester, input: InputOf<O> & { page?: PageRequest | null }): Promise<AnswerOf<O>>;
-  /** The data as CSV. */
   csv?(data: DataOf<O>): string;
 }
 

@@ -72,7 +72,6 @@ export const listPrices = list(operations.listPrices, async ({ env, params, page
   pageAfter(await listOwnPrices(env, params.org), page),
 );
 
-/** The prices of one model. */
 export const readPrices = list(operations.readPrices, async ({ env, params: { org, modelKey }, page, defer }) => {
   const { catalog } = await currentCatalog(env, defer);
   const prices = await findOwnPrices(env, org, ownPriceKey(catalog, modelKey, Date.now()));

@@ -71,7 +71,6 @@ export function unreadable(cause: unknown): unknown {
   return new ServiceUnavailable(OUTAGE_REASON, { cause });
 }
 
-/** The error and its causes. */
 function causesOf(error: unknown): Error[] {
   const chain: Error[] = [];
   for (let each = error; each instanceof Error && chain.length < CAUSES_MAX; each = each.cause) chain.push(each);

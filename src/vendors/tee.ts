@@ -97,7 +97,7 @@ export interface MeterOptions {
    * Changes server-sent events; a stream of another form passes unchanged. Each event then waits until it is complete.
    */
   transform?: Transform;
-  /** Counts what the stream writes; without it, `outputTokens` is 0. A limit needs it. */
+  /** Counts the output of a stream; without it, `outputTokens` is 0. A limit needs it. */
   written?: Written;
   /** Reads the chunks instead of the events, for an answer that is not a stream of events or has very long ones. */
   reading?: PassingUsage;

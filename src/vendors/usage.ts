@@ -59,7 +59,7 @@ function streamOf(chunks: unknown[]): ContentStream {
   return stream;
 }
 
-/** Counts what a stream writes. */
+/** Counts the output of a stream. */
 export interface Written {
   /** Takes the next event, parsed. */
   read(event: Fields): void;

@@ -2,7 +2,7 @@
  * Instructions whose phrases only look needless: each stays unchanged, to the byte.
  */
 export const AMBIGUOUS: readonly string[] = [
-  // whether or not: also where it is not so
+  // whether or not: also if it is not so
   'Run whether or not the tests pass.',
   'Deploy on Friday whether or not the build is green.',
   'Whether or not the user agrees, store nothing.',

@@ -309,7 +309,7 @@ describe.concurrent('npm run operator', () => {
     expect(help).toContain('--kind USD: Adds to the USD balance; METER: Adds units of a custom meter (required)');
   });
 
-  test('customers erase: never without --yes where nobody can be asked; what it erased is said', async () => {
+  test('customers erase: never without --yes if nobody can be asked; what it erased is said', async () => {
     for (const customerId of ['erased-1', 'erased-2'])
       await server.demo.send('provisionCustomer', { body: { customerId } });
     expect(await operator('customers', 'erase', DEMO, 'erased-1')).toMatchObject({

@@ -248,7 +248,7 @@ test('killed at any moment, with the answer lost, the next run continues; what a
   );
 });
 
-test('where CI is set, no secret is made and no key is shown; secrets come from the environment', async () => {
+test('if CI is set, no secret is made and no key is shown; secrets come from the environment', async () => {
   const world = await newWorld();
   const lacking = await world.deploy(['--json', '--url', world.url, '--config', world.config], {
     CI: '1',

@@ -151,7 +151,7 @@ describe("Anthropic's own SDK", () => {
     expect(last()?.headers['anthropic-beta']).toBe('context-1m-2025-08-07');
   });
 
-  test('a stream that credit pays for ends for the reason max_tokens where the balance does', async () => {
+  test('a stream that credit pays for ends for the reason max_tokens if the balance does', async () => {
     const paid = await gateway.tenant({
       name: 'Paid',
       limitType: 'BLOCK',
@@ -363,7 +363,7 @@ describe("OpenAI's form for a model of Anthropic", () => {
     expect(gateway.vendor.requests.length).toBe(requests);
   });
 
-  test('is left to the other models of the request where one of them can take it', async () => {
+  test('is left to the other models of the request if one of them can take it', async () => {
     const request = { ...ask, n: 2, models: ['openai/gpt-4o-mini'] };
     const { data, response } = await tenant.openai.chat.completions.create(request).withResponse();
     expect(data.object).toBe('chat.completion');
@@ -371,7 +371,7 @@ describe("OpenAI's form for a model of Anthropic", () => {
     expect(last()?.body).toMatchObject({ model: 'gpt-4o-mini', n: 2 });
   });
 
-  test('does not think where the plan lets no model think, whatever is asked', async () => {
+  test('does not think if the plan lets no model think, whatever is asked', async () => {
     const still = await gateway.tenant({ name: 'Still', limitType: 'BLOCK', limits: {}, reasoningLevel: 'NONE' });
     // The catalog knows no levels of effort for this model.
     const model = 'anthropic/claude-of-tomorrow';

@@ -111,7 +111,7 @@ test('a body beyond what is drained is answered, or finds the connection closed,
   expect((await tenant.api.send('beginCall', { body: { customerId: 'a' } })).status).toBe(200);
 });
 
-test("a stranger's body is answered 401 where it is small, and is not read on where it is large", async () => {
+test("a stranger's body is answered 401 if it is small, and is not read on if it is large", async () => {
   const stranger = 'utk-nobody';
   for (let each = 0; each < TRIES; each += 1)
     expect(await withFetch('/v1/chat/completions', new Uint8Array(MIB - 1).fill(32), stranger)).toBe(401);

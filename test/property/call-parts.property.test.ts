@@ -97,7 +97,7 @@ test('the cost, the lines and the usage are the sum of those of the parts; their
   );
 });
 
-test('each part takes its tokens from the allowance of its own tier, or is charged where credit pays for that tier', () => {
+test('each part takes its tokens from the allowance of its own tier, or is charged if credit pays for that tier', () => {
   fc.assert(
     fc.property(history, (value) => {
       const [own, parts] = [priced(value.own), value.others.map(priced)];

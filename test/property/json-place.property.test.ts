@@ -38,7 +38,7 @@ const textAt = (bytes: Uint8Array, names: string[]) => {
 const objectOf = (list: Members, around: string) =>
   `${around}{${list.map(({ name: key, text, gaps: [a, b, c] }) => `${a}${JSON.stringify(key)}${b}:${c}${text}${a}`).join(',')}${around}}${around}`;
 
-test('the value of a name is found where an object has the name once', () => {
+test('the value of a name is found if an object has the name once', () => {
   fc.assert(
     fc.property(members, space, (list, around) => {
       const bytes = bytesOf(objectOf(list, around));

@@ -151,7 +151,7 @@ test('a call of a tier is paid as was said, by what was said, or denied for the 
   );
 });
 
-test('a call for a capability is admitted where something pays for it or counts it', () => {
+test('a call for a capability is admitted if something pays for it or counts it', () => {
   fc.assert(
     fc.property(accounts, fc.constantFrom(...CAPABILITIES), (before, capability) => {
       const said = capabilityPayer(before, capability, NOW_MS);
@@ -193,7 +193,7 @@ test('a unit of a custom meter is paid by what was said', () => {
   );
 });
 
-test('a customer is on credit where the balance pays for a tier, or would if open calls held nothing', () => {
+test('a customer is on credit if the balance pays for a tier, or would if open calls held nothing', () => {
   fc.assert(
     fc.property(accounts, (before) => {
       const free = { ...before, wallet: release(before.wallet, BigInt(before.wallet.held)) };

@@ -98,7 +98,7 @@ describe('a target', () => {
     fc.assert(fc.property(path, (asked) => openTarget({ baseUrl: BASE_URL, passthrough: [] }, asked, '') === null));
   });
 
-  test('is what was asked for, where that is in the list, with its query', () => {
+  test('is what was asked for, if that is in the list, with its query', () => {
     const segment = fc.stringMatching(/^[\w~:@+-][\w.~:@+-]{0,20}$/);
     fc.assert(
       fc.property(fc.array(segment, { minLength: 1, maxLength: 5 }), query, (segments, search) => {

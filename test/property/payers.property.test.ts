@@ -95,7 +95,7 @@ function play(steps: readonly Step[], withMistakes: boolean, world: World) {
 }
 
 describe('each credit has what it would have without the mistakes', () => {
-  test(`where charges are taken back, with the seed ${seed}`, () => {
+  test(`if charges are taken back, with the seed ${seed}`, () => {
     const run = (steps: Step[], withMistakes: boolean) => {
       let wallet: Wallet = EMPTY_WALLET;
       const credits: Credit[] = [];
@@ -131,7 +131,7 @@ describe('each credit has what it would have without the mistakes', () => {
     );
   });
 
-  test(`where increments are reversed, with the seed ${seed}`, () => {
+  test(`if increments are reversed, with the seed ${seed}`, () => {
     const run = (steps: Step[], included: number, withMistakes: boolean) => {
       const meter = {
         enabled: true,

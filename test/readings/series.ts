@@ -28,7 +28,6 @@ export interface PublicSeries {
   windows: { startMs: number; endMs: number }[];
 }
 
-/** The series of the fixtures. */
 export function fixtureSeries(): PublicSeries[] {
   return SERIES_FILES.map((file) => ({ ...facts(file.name, 'fixtures'), ...file }));
 }

@@ -253,7 +253,7 @@ describe('a change that is set aside', () => {
     });
   });
 
-  test('is sent with the next change of the same row, and where that is refused too it stays, logged once', async () => {
+  test('is sent with the next change of the same row, and if that is refused too it stays, logged once', async () => {
     await withObject(PLAN, async (object, { organizationId, customerId }) => {
       accepted(object.begin('bad', START));
       await drain(object, onlyBad, START + 1_000);

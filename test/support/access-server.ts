@@ -66,7 +66,7 @@ export async function startAccess(): Promise<AccessServer> {
   return access;
 }
 
-/** What is in front of a deployment: whoever sends the service token passes on with the application's token. */
+/** The front of a deployment: a sender of the service token passes with the application's token. */
 export async function startFrontDoor(
   target: string,
   access: AccessServer,
@@ -80,8 +80,8 @@ export async function startFrontDoor(
 }
 
 /**
- * What is in front of a deployment for a browser that has signed in as `name`, where the cookie of Access is
- * `SameSite=None`: every request of the browser is passed on with the application's token, whatever page made it.
+ * The front of a deployment for a browser that has signed in as `name`, if the cookie of Access is `SameSite=None`:
+ * every request of the browser passes with the application's token, whatever page made it.
  */
 export function startOpenDoor(target: string, access: AccessServer, name: string): Promise<Loopback> {
   return serveOnLoopback((request, response) => pass(target, request, response, access.token(name)));
@@ -117,7 +117,7 @@ function sign(
   return `${signed}.${createSign('RSA-SHA256').update(signed).sign(privateKey).toString('base64url')}`;
 }
 
-/** What the first key of each team signs with: a pair takes long to make, and no team knows of another's key by its id. */
+/** The first key of each team: a pair takes long to make, and no team knows another's key by its id. */
 let firstPair: Pair | undefined;
 
 const newPair = (): Pair => generateKeyPairSync('rsa', { modulusLength: 2048 });

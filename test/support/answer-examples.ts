@@ -1,5 +1,5 @@
 /**
- * What the API reference keeps of an answer as the example of its operation, and what must stay true of it.
+ * The part of an answer that the API reference keeps as the example of its operation, and the conditions on it.
  */
 
 /** Items of a list that an example shows. */
@@ -35,7 +35,7 @@ function shortened(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, member]) => [name, shortened(member)]));
 }
 
-/** The fields of an answer, and of its `data`: what an example must share with every answer of its operation. */
+/** The fields of an answer, and of its `data`: an example must share them with every answer of its operation. */
 export function shapeOf(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null) return typeof answer;
   const { data } = answer as { data?: unknown };

@@ -24,9 +24,9 @@ export interface Sent {
 export interface Reply<Id extends OperationId> {
   status: number;
   headers: Headers;
-  /** The success, checked against the contract. Throws with the refusal where there is none. */
+  /** The success, checked against the contract. Throws with the refusal if there is none. */
   readonly data: Data<Id>;
-  /** The refusal, checked against the contract. Throws where there is none. */
+  /** The refusal, checked against the contract. Throws if there is none. */
   readonly refusal: { code: string; message: string; [member: string]: unknown };
   /** The whole body as it came. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely

@@ -1,5 +1,5 @@
 /**
- * The archive under test: its real bucket, one that fails, and what it holds.
+ * The archive under test: its real bucket, a failing one, and their contents.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { gunzipSync } from 'node:zlib';
@@ -37,7 +37,7 @@ export async function textOfDay(day: HistoryDay): Promise<string> {
   return gunzipSync(new Uint8Array(await object.arrayBuffer())).toString();
 }
 
-/** The bucket, whose nth call of a method fails, and every later one. */
+/** The bucket, with a method that fails from its nth call on. */
 export function failingBucket(method: 'put' | 'get' | 'list' | 'delete', nth: number): R2Bucket {
   let calls = 0;
   return new Proxy(bucket, {
@@ -97,7 +97,7 @@ export async function archivedLines(tenant: Tenant) {
   return lines.map((line) => JSON.parse(line));
 }
 
-/** A run whose time is up when it was asked that many times. */
+/** A run whose time is up after that many questions. */
 export function timeUpAfter(times: number): () => boolean {
   let asked = 0;
   return () => {

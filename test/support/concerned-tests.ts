@@ -1,7 +1,7 @@
 /**
- * Which tests a change concerns. A test is concerned if it imports a changed file. What imports do not show counts as
- * importing everything: a test that starts a server or the bundled Worker has all of `src`, `durable-objects` and
- * `d1-migrations`, and a test that reads files has the whole repository. A changed file that is none of these concerns
+ * The tests that a change concerns. A test is concerned if it imports a changed file. Dependencies without an import
+ * count as importing everything: a test that starts a server or the bundled Worker has all of `src`, `durable-objects`
+ * and `d1-migrations`, and a test that reads files has the whole repository. A changed file outside of these concerns
  * every test.
  */
 import { fileOf, reachedFrom } from './imports.ts';
@@ -14,10 +14,10 @@ const READS_FILES = /from 'node:(fs|fs\/promises|child_process)'/;
 const OTHER_SUITES =
   /^test\/(attack|bench|browser|cap|clients|compression|crash|fuzz|mutants|newcomer|readings|runtimes)\//;
 
-/** Which of these tests the changed files concern. */
+/** The tests among these that the changed files concern. */
 export function concernedTests(tests: readonly string[], changed: readonly string[]): string[] {
   const isReached = (file: string) => tests.some((test) => reachedFrom(test).has(file));
-  // Configuration, a document, a picture: what depends on it is unknown. A suite of its own has no test here.
+  // Configuration, a document, a picture: its dependents are unknown. A suite of its own has no test here.
   const isUnknown = (file: string) =>
     !file.includes('/') || (!isReached(file) && !SERVICE.test(file) && !OTHER_SUITES.test(file));
   if (changed.some(isUnknown)) return [...tests];

@@ -1,5 +1,5 @@
 /**
- * The corpus of requests on credit: which of them are refused at the catalog's prices, and what is held for the others.
+ * The corpus of requests on credit: those that are refused at the catalog's prices, and the holds of the others.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { limitsOf } from '../../src/catalog/limits.ts';
@@ -11,7 +11,7 @@ import { CORPUS_PATHS, CORPUS_UPLOADS, type CorpusDialect, type CorpusRequest } 
 /** The time of the prices. */
 const NOW = Date.UTC(2026, 10, 27);
 
-/** What is refused, by what has no rate or no bound, with how many requests of the corpus ask for it. */
+/** The refused requests, by the component without a rate or a bound, with their number in the corpus. */
 export const REFUSED_OF_CORPUS: Record<string, number> = {
   // A price without the rate.
   'chat: MODEL_NOT_PRICED audioOutput': 1,

@@ -1,9 +1,9 @@
 /**
- * What many tests of credit begin with: a plan that includes no calls, so that credit pays for all of them, and a price of a
- * model that is easy to reckon with.
+ * The common setup of tests of credit: a plan that includes no calls, so that credit pays for all of them, and a price
+ * that is easy to compute with.
  */
 
-/** What is bought is bought at cost, unless `payg` says otherwise. */
+/** Purchases cost their list price, unless `payg` says otherwise. */
 export const planOnCredit = (payg: object = {}) => ({
   name: 'On credit',
   limitType: 'BLOCK',
@@ -11,7 +11,7 @@ export const planOnCredit = (payg: object = {}) => ({
   payg: { enabled: true, markupPercent: 0, ...payg },
 });
 
-/** Of an own price: 2 USD for a million tokens of input, and 10 USD for a million of output. */
+/** An own price: 2 USD for a million tokens of input, and 10 USD for a million of output. */
 export const TWO_RATES = [
   { component: 'input', per: 1_000_000, usd: '2' },
   { component: 'output', per: 1_000_000, usd: '10' },

@@ -1,6 +1,6 @@
 /**
- * Small requests that ask for each thing that a vendor can bill, at each endpoint that can ask for it, and what their
- * vendors would report of them. What credit pays for of them is not said here: see credit-table.ts.
+ * Small requests for each thing that a vendor can bill, at each endpoint that can ask for it, with their vendors'
+ * reports. credit-table.ts decides whether credit pays for them.
  */
 import { FORMS } from '../../src/contract/credit-open.ts';
 import type { Usage } from '../../src/domain/usage.ts';
@@ -12,7 +12,7 @@ import { FLAC, mp3 } from './recordings.ts';
 
 type Fields = Record<string, unknown>;
 
-/** A request that asks for something besides text, and what the vendor would report of it. */
+/** A request for something besides text, and its vendor's report. */
 export interface Probe {
   /** Fields besides those of the plain request, or in their place. */
   fields?: Fields;

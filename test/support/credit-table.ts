@@ -1,6 +1,6 @@
 /**
- * What credit pays for, as tables of docs/credit.md: what the rules say of each request of credit-requests.ts at the
- * catalog's price. No outcome is written here.
+ * The outcomes of credit, as tables of docs/credit.md: the rules' decision about each request of credit-requests.ts at
+ * the catalog's price. No outcome is written here.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
 import { limitsOf } from '../../src/catalog/limits.ts';
@@ -48,7 +48,9 @@ async function tableOf(endpoints: readonly EndpointName[], assumptions: Set<stri
 /** The most things that a request of these tables has to have opened. */
 const OPENED_MAX = 5;
 
-/** What the rules say, in words; adds the names that open what is refused, and the rules that stand in for a rate. */
+/**
+ * The rules' decision, in words; adds the names that open a refused request, and the rules that stand in for a rate.
+ */
 async function outcomeOf(
   name: EndpointName,
   probe: Probe,
@@ -73,7 +75,7 @@ async function outcomeOf(
   }
   const used = takeUsage({ ...plain, ...usage }).usage;
   const priced = costOf(price.card, used, mode);
-  // What credit pays for has an exact cost, and that is within what was held.
+  // A request that credit pays for has an exact cost, within its hold.
   if (!priced.known) throw new Error(`${name}, ${JSON.stringify(body)}: ${priced.reason}`);
   const { assumptions: rules, totalNanoUsd } = priced.cost;
   const unlisted = rules.find((rule) => rule.endsWith('not included in the cost'));

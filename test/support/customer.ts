@@ -1,6 +1,5 @@
 /**
- * A customer with a wallet, driven over HTTP: what the operator grants, what the operator sees, and a settlement that
- * is over.
+ * A customer with a wallet, driven over HTTP: the operator's grants, the operator's view, and completed settlement.
  */
 import { expect } from 'vitest';
 import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts';
@@ -21,7 +20,7 @@ export interface FundedCustomer {
   wallet(): Promise<OperatorCustomer['wallet']>;
   /** Fires the alarm until no charge is open and D1 has everything. */
   settle(): Promise<void>;
-  /** Waits for the hand-over of what was changed so far: the next one, which settles charges, is a while ahead. */
+  /** Waits for the hand-over of the changes so far: the next one, which settles charges, comes later. */
   handedOver(): Promise<void>;
 }
 
@@ -56,7 +55,7 @@ export async function fundedCustomer(
   };
 }
 
-/** What the customer's widget says now, without markup. */
+/** The text of the customer's widget now, without markup. */
 export async function widgetText(
   { organizationId }: Pick<Tenant, 'organizationId'>,
   customerId: string,

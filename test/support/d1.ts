@@ -20,7 +20,7 @@ export function openD1(names?: readonly string[]): DatabaseSync {
 
 let schema: string | undefined;
 
-/** What all migrations make of an empty database, as statements that take a tenth of their time. */
+/** The result of all migrations for an empty database, as statements that take a tenth of their time. */
 function wholeSchema(): string {
   if (schema !== undefined) return schema;
   using db = openD1(MIGRATION_NAMES);
@@ -36,7 +36,7 @@ export function migrate(db: DatabaseSync, name: string): void {
     db.exec(statement);
 }
 
-/** What each database has prepared: to prepare a statement of the roll-ups costs more than to run it on a few rows. */
+/** The prepared statements of each database: preparing a roll-up statement costs more than running it on a few rows. */
 const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
 
 function statementOf(db: DatabaseSync, sql: string): StatementSync {

@@ -37,7 +37,7 @@ export interface Document {
   blocks: Block[];
 }
 
-/** What npm shows of the client. */
+/** The page of the client at npm. */
 export const PACKAGE_README = 'src/client/package/README.md';
 
 export const DOCUMENTS: readonly Document[] = ['README.md', PACKAGE_README, ...filesIn('docs', '.md')].map((path) =>
@@ -56,7 +56,7 @@ export function blocksOf(language: string, ...words: string[]): Block[] {
 }
 
 export interface Program {
-  /** Where its last block stands. */
+  /** The position of its last block. */
   place: string;
   source: string;
 }
@@ -97,7 +97,7 @@ function commentsOf(source: string): string {
     .join('\n');
 }
 
-/** Of a clone. `path` is the one in the repository. */
+/** A document of a clone. `path` is the path in the repository. */
 export async function readDocument(path: string, clone: string): Promise<Document> {
   return documentOf(path, await readFile(join(clone, path), 'utf8'));
 }

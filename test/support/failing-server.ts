@@ -16,7 +16,7 @@ export interface Seen {
   path: string;
   query: string;
   headers: Record<string, string>;
-  /** Of the operation that was asked; `lookup` for the model lookup, empty for no route. */
+  /** The requested operation; `lookup` for the model lookup, empty for no route. */
   operation: string;
   key: string | undefined;
   body: Record<string, unknown> | null;
@@ -25,7 +25,7 @@ export interface Seen {
 interface Exchange {
   seen: Seen;
   response: ServerResponse;
-  /** Applies the request, once a key, and gives what a working server answers. */
+  /** Applies the request, once for each key, and returns a working server's answer. */
   apply(): unknown;
 }
 
@@ -102,7 +102,7 @@ export class FailingServer {
     this.#server = createServer((request, response) => void this.#handle(request, response));
   }
 
-  /** `data` makes what a request is answered with. */
+  /** `data` makes the answer to a request. */
   static async start(data: (seen: Seen) => object): Promise<FailingServer> {
     const server = new FailingServer(data);
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
@@ -118,7 +118,7 @@ export class FailingServer {
     return this.#stored.size;
   }
 
-  /** Forgets what was seen, and fails as told from the next request on. */
+  /** Forgets the requests so far, and fails as scripted from the next request on. */
   script(...steps: Step[]): void {
     this.#script = steps;
     this.#stored.clear();
@@ -172,7 +172,7 @@ function readRequest(request: IncomingMessage, text: string): Seen {
   };
 }
 
-/** What every request must be like, whatever the script says. */
+/** The rules of every request, whatever the script. */
 function ruleBroken({ operation, headers, body }: Seen): string | null {
   if (operation === '') return 'no such route';
   if (operation === 'lookup') return headers.authorization === undefined ? null : 'a lookup must not carry a key';

@@ -1,5 +1,6 @@
 /**
- * Stripe as a customer's object asks it, without its HTTP: what it has taken, and the ways in which an answer is lost.
+ * Stripe in the view of a customer's object, without its HTTP: its accepted events, and the ways in which an answer is
+ * lost.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -39,7 +40,7 @@ export class FakeStripe {
   }
 }
 
-/** How the next requests fare; those after them are taken. */
+/** The fates of the next requests; later ones are accepted. */
 export const fates: fc.Arbitrary<Fate[]> = fc.array(
   fc.constantFrom<Fate>('TAKEN', 'TAKEN', 'REFUSED', 'LIMITED', 'LOST_BEFORE', 'LOST_AFTER'),
   { maxLength: 4 },

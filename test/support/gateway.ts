@@ -16,21 +16,21 @@ const app = createApp();
 const PLAN = { name: 'P', limitType: 'BLOCK', reasoningLevel: 'MEDIUM', limits: { premiumCalls: 1_000 } };
 export const BASE_URL = 'https://vendor.example.com/v1';
 
-/** What a vendor is sent, beside the parsed body. */
+/** The parts that a vendor gets besides the parsed body. */
 interface Sent {
   headers: Record<string, string>;
   text: string;
-  /** Of a form. */
+  /** The bytes of a form. */
   bytes: Uint8Array<ArrayBuffer> | null;
 }
 type Answers = (url: string, body: Record<string, unknown>, sent: Sent) => Response | Promise<Response>;
 const silent: Answers = () => {
   throw new Error('the test does not say what the vendor answers');
 };
-/** Each test says what its vendor answers. */
+/** Each test sets its vendor's answers. */
 export const vendor = { answers: silent };
 
-/** To be called by a test file: in each of its tests, what the Worker fetches is answered by `vendor.answers`. */
+/** Call this in a test file: in each of its tests, `vendor.answers` answers the Worker's fetches. */
 export function mockVendor(): void {
   beforeEach(() => {
     vendor.answers = silent;
@@ -49,7 +49,7 @@ export async function newTenant(plan: object = PLAN): Promise<Tenant & { key: st
   const params = { org: tenant.organizationId };
   const set = await operator.send('setVendor', {
     params: { ...params, provider: 'openai' },
-    // Its own: of one key, organizations reach only what is recorded for them.
+    // Its own: organizations that share a key reach only their recorded objects.
     body: { apiKey: `sk-test-${tenant.organizationId}`, baseUrl: BASE_URL },
   });
   expect(set.status).toBe(200);
@@ -68,7 +68,7 @@ export const completion = (model: unknown) => ({
 /** One completion of whatever model is asked for. */
 export const answers = (_url: string, { model }: Record<string, unknown>) => Response.json(completion(model));
 
-/** Asks the gateway; `rest` waits for what goes on after the answer. */
+/** Asks the gateway; `rest` waits for the work after the answer. */
 export async function ask(
   key: string,
   body: object,
@@ -91,7 +91,9 @@ export async function ask(
   };
 }
 
-/** What the customer's calls consumed and hold, as its object knows it; nothing where there is no customer. */
+/**
+ * The consumption and holds of the customer's calls, as its object knows them; empty if the customer does not exist.
+ */
 export const accountOf = ({ organizationId }: Tenant, customerId = 'default') =>
   runInDurableObject(customerStub(organizationId, customerId), (_, { storage }) => {
     const isThere = storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'account'").toArray().length > 0;

@@ -37,7 +37,7 @@ export const GENERATED_VENDORS = {
 } as const satisfies Record<string, VendorKind>;
 export type GeneratedVendor = keyof typeof GENERATED_VENDORS;
 
-/** The vendors themselves, from which the least is to be feared: what is bounded there is bounded behind any proxy. */
+/** The vendors themselves, the least risky: a request that is bounded there is bounded behind any proxy. */
 const ADDRESSES: Partial<Record<VendorKind, string>> = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
@@ -114,7 +114,7 @@ const CONDITIONS: readonly (RateConditions | undefined)[] = [
 ];
 /** A price by tokens has none of these. */
 const BY_UNIT: ReadonlySet<Component> = new Set(['images', 'characters', 'audioSeconds']);
-/** Every tier, speed, length of prompt and region has rates of its own, each of them different. */
+/** Every tier, speed, length of prompt and region has its own rates, all different. */
 const MANY: readonly OwnComponent[] = CONDITIONS.flatMap((when, place) =>
   COMPONENTS.filter((component) => !isUse(component) || (when === undefined && !BY_UNIT.has(component))).map(
     (component, index): OwnComponent => ({
@@ -135,7 +135,7 @@ export const OWN_COMPONENTS: Readonly<Record<Exclude<Pricing, 'catalog'>, readon
   many: MANY,
 };
 
-/** What the price of a model is, by its place in the list of models: the same for all calls of a run. */
+/** The price of a model, by its position in the list of models: the same for all calls of a run. */
 export function pricingOf(provider: GeneratedVendor, model: string): Pricing {
   if (provider === 'maker') return model.startsWith('many') ? 'many' : model.startsWith('strict') ? 'strict' : 'few';
   const place = catalog.models.findIndex((known) => model.endsWith(known.model));
@@ -163,7 +163,9 @@ export function generateCall(random: Random, modelsMax = Number.POSITIVE_INFINIT
   }
 }
 
-/** Those that the catalog has a price for, or an operator gave one; of many a few from all over the list. */
+/**
+ * The models that the catalog has a price for, or an operator gave one; if there are many, a few from the whole list.
+ */
 export function modelsOf(provider: GeneratedVendor, form: RequestForm, modelsMax: number): string[] {
   const kind = MODELS[form] ?? /chat/;
   if (provider === 'maker') return ['few-1', 'strict-1', 'many-1', 'many-image-1'];
@@ -192,7 +194,7 @@ export interface BoundedCall {
   terms: AttemptTerms;
 }
 
-/** The bound of a call, or what it is refused for. */
+/** The bound of a call, or the reason of its refusal. */
 export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: false; why: string }> {
   const { dialect, provider, kind, model } = call;
   const asked = dialect.addressed?.(model, () => 'sse') ?? { model: `${provider}/${model}` };

@@ -1,6 +1,6 @@
 /**
- * The answers of test/fixtures/answers: what a vendor answers, by which rule it is read, where that rule is told, and the
- * usage that follows. `events` are those of a stream; a text is data that is no JSON.
+ * The answers of test/fixtures/answers: a vendor's answer, the rule for reading it, the source of the rule, and the
+ * resulting usage. `events` belong to a stream; a text is data that is not JSON.
  */
 import { StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 

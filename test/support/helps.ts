@@ -1,6 +1,6 @@
 /**
- * `node test/support/helps.ts FILE ...`: what each program of this repository prints with `--help`, with a NUL after
- * each. The programs run in one process, so that what they share is loaded once.
+ * `node test/support/helps.ts FILE ...`: the `--help` output of each program of this repository, with a NUL after each.
+ * The programs run in one process, so that shared modules are loaded once.
  */
 import { argv, stdout } from 'node:process';
 

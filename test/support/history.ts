@@ -1,14 +1,14 @@
 /**
- * Histories of usage without the calls: hours as a customer's object keeps them, and as D1 keeps them for reports.
+ * Histories of usage without the calls: hours in the form of a customer's object, and in D1's form for reports.
  *
- * What writes these rows in the service is tested where it stands; here they are a long past that no test could live
+ * The service's writers of these rows have their own tests; here the rows are a long past that no test could live
  * through.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { bindings, customerStub } from './worker.ts';
 
-/** An hour of a customer; what is not said is 0. */
+/** An hour of a customer; an absent field is 0. */
 export interface ObjectHour {
   atMs: number;
   completedCalls?: number;
@@ -42,7 +42,7 @@ export async function writeObjectHours(
   });
 }
 
-/** An hour of a customer in one feature, model and outcome; what is not said is 0 or empty. */
+/** An hour of a customer in one feature, model and outcome; an absent field is 0 or empty. */
 export interface ReportHour {
   customerId: string;
   atMs: number;

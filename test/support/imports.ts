@@ -1,6 +1,6 @@
 /**
- * What the files of the repository import from each other, read from their text: the arrows between rooms, the tests that
- * notice a mutant, and the tests that a change concerns. Paths are relative to the root, with slashes.
+ * The imports between the repository's files, read from their text: the arrows between rooms, the tests that notice a
+ * mutant, and the tests that a change concerns. Paths are relative to the root, with slashes.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -38,7 +38,7 @@ export function fileOf(file: string): { source: string; targets: string[] } {
 
 const reached = new Map<string, ReadonlyMap<string, number>>();
 
-/** The files that a file imports, and those that they import, with the number of steps to each; itself at 0. */
+/** The files that a file imports, directly or not, with the number of steps to each; itself at 0. */
 export function reachedFrom(file: string): ReadonlyMap<string, number> {
   const known = reached.get(file);
   if (known) return known;

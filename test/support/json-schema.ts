@@ -6,7 +6,7 @@ type Json = Record<string, unknown>;
 
 const SILENT = new Set(['description', 'default', 'examples', 'title', 'contentMediaType', 'format', 'deprecated']);
 
-/** Every rule that the value breaks, with where. `resolve` finds what a `$ref` points to. */
+/** Every rule that the value breaks, with its path. `resolve` finds the target of a `$ref`. */
 export function brokenRules(
   schema: unknown,
   value: unknown,

@@ -1,10 +1,10 @@
 /**
- * A model of an organization's ledger: what each call and each increment of its customers counts now, worked out from the
- * contract alone. Every sum is one over these entries: of a summary, a margin, a balance, an allowance, the archive and
- * Stripe.
+ * A model of an organization's ledger: the present amount of each call and each increment of its customers, computed
+ * from the contract alone. Every sum is one over these entries: of a summary, a margin, a balance, an allowance, the
+ * archive and Stripe.
  *
- * It is small because its customers always have enough on their balance, so that no decision depends on money; who may
- * call on what credit is the other model's (reference-model.ts). Money is in nano-USD.
+ * It is small because its customers always have enough on their balance, so that no decision depends on money; the
+ * other model decides who may call on credit (reference-model.ts). Money is in nano-USD.
  */
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 
@@ -23,12 +23,12 @@ export type Slot = (typeof SLOTS)[number];
 
 /** Units that the plan includes; beyond them the balance pays for the first meter, and purchased units for the second. */
 export const INCLUDED: Record<Slot, number> = { CUSTOM1: 3, CUSTOM2: 2 };
-/** Of a unit of CUSTOM1 beyond what is included. */
+/** The price of a unit of CUSTOM1 beyond the included ones. */
 export const UNIT_NANO = 1_000_000n;
 
 export interface PlanTerms {
   calls: Record<Tier, number>;
-  /** The balance pays for what the allowances do not. */
+  /** The balance pays for usage beyond the allowances. */
   isPaid: boolean;
 }
 /** Thousandths of the cost that are charged. */
@@ -57,7 +57,7 @@ export interface LedgerCall {
   /** The usage period in which it ended. */
   period: number | null;
   corrections: number;
-  /** What was reported last, if the last correction was an amendment. */
+  /** The last report, if the last correction was an amendment. */
   amendedTo: string | null;
   isReversed: boolean;
 }
@@ -70,9 +70,9 @@ export interface LedgerIncrement {
   atMs: number;
   period: number;
   plan: number;
-  /** Units by what paid for them at first. */
+  /** Units by their first payer. */
   funding: Funding;
-  /** What its reversal gave back: units by what had paid, and money. */
+  /** The return of its reversal: units by their payer, and money. */
   returned: (Funding & { nano: bigint }) | null;
 }
 
@@ -91,7 +91,6 @@ export interface LedgerCustomer {
   pending: number | null;
   endMs: number;
   startMs: number;
-  /** Which of its periods it is. */
   period: number;
   granted: bigint;
   units: number;
@@ -104,7 +103,7 @@ export interface Figures {
   costUsdNano: string;
 }
 
-/** What a summary is of. */
+/** The scope of a summary. */
 export interface Scope {
   fromMs: number;
   toMs: number;
@@ -125,7 +124,7 @@ export class LedgerModel {
   readonly customers = new Map<string, LedgerCustomer>();
   readonly calls = new Map<string, LedgerCall>();
   readonly increments = new Map<string, LedgerIncrement>();
-  /** Periods of customers in which the plan changed: what a unit was paid by follows from no single plan. */
+  /** Periods of customers in which the plan changed: no single plan determines the payer of a unit. */
   readonly #mixed = new Set<string>();
 
   constructor(plans: readonly PlanTerms[], nowMs: number) {
@@ -224,7 +223,7 @@ export class LedgerModel {
     return status !== 'IN_PROGRESS' && status !== 'NOT_ALLOWED' && !isReversed && corrections < CORRECTIONS_MAX;
   }
 
-  /** What it counts now, in the hour and the period in which it ended; one that timed out ends now. */
+  /** Its present amount counts in the hour and the period of its end; a call that timed out ends now. */
   amend(call: LedgerCall, report: Report): void {
     if (call.report) Object.assign(call, { status: statusOf(report), report });
     else this.end(call, report);
@@ -239,12 +238,12 @@ export class LedgerModel {
     return report && !isReversed ? costOf(report) : 0n;
   }
 
-  /** What the balance pays for the call. */
+  /** The amount that the balance pays for the call. */
   chargeOf(call: LedgerCall): bigint {
     return call.isOnCredit ? (this.costOf(call) * MARKUP) / 1_000n : 0n;
   }
 
-  /** What the call takes of the allowances, by meter. */
+  /** The amounts that the call takes of the allowances, by meter. */
   tookOf({ report, isOnCredit, isReversed, tier }: LedgerCall): Record<string, number> {
     if (!report || isOnCredit || isReversed) return {};
     const { inputTokens, responseTokens, isFailed } = report;
@@ -254,7 +253,7 @@ export class LedgerModel {
     };
   }
 
-  /** Calls of the present period that took of the allowance, and those that may yet. */
+  /** The calls of the present period that took of the allowance, and those that still may. */
   usedCalls({ customerId, period }: LedgerCustomer, tier: Tier): number {
     const own = this.callsOf(customerId).filter((call) => call.tier === tier && !call.isOnCredit);
     const taken = own.filter((call) => call.period === period && this.tookOf(call)[`${tier}Calls`] === 1);
@@ -273,7 +272,7 @@ export class LedgerModel {
     return this.incrementsOf(customerId).filter((event) => event.slot === slot && event.period === period);
   }
 
-  /** What would pay for more units now. */
+  /** The payers of further units now. */
   fund(customerId: string, slot: Slot, amount: number): Funding {
     const customer = this.customer(customerId);
     const used = this.#inPeriod(customerId, slot, customer.period).reduce(
@@ -296,8 +295,8 @@ export class LedgerModel {
   }
 
   /**
-   * What the reversal of an increment gives back: the difference to the period without it. `null` if the plan changed in
-   * the period, and nobody can say.
+   * The return of an increment's reversal: the difference to the period without it. `null` if the plan changed in the
+   * period, so that it is not known.
    */
   returnedBy(event: LedgerIncrement): Funding | null {
     const { customerId, slot, period } = event;
@@ -311,7 +310,10 @@ export class LedgerModel {
     return { included, credits: 0, overage: isPaid ? beyond : 0, unfunded: isPaid ? 0 : beyond };
   }
 
-  /** What the balance pays for the increment: less than nothing where its reversal gave back what later ones had paid. */
+  /**
+   * The amount that the balance pays for the increment: negative if its reversal gave back amounts that later ones had
+   * paid.
+   */
   paidFor({ funding, returned }: LedgerIncrement): bigint {
     return BigInt(funding.overage) * UNIT_NANO - (returned?.nano ?? 0n);
   }
@@ -332,7 +334,7 @@ export class LedgerModel {
     return entries;
   }
 
-  /** The figures of the calls in a scope, by what `keyOf` says of each. */
+  /** The figures of the calls in a scope, by the key that `keyOf` returns for each. */
   figures(scope: Scope, keyOf: (entry: Entry) => string): Map<string, Figures> {
     const groups = Map.groupBy(this.#entries(scope), keyOf);
     return new Map([...groups].map(([key, entries]) => [key, figuresOf(entries)]));
@@ -342,7 +344,7 @@ export class LedgerModel {
     return figuresOf(this.#entries(scope));
   }
 
-  /** What calls and increments charged to the balances in a period. */
+  /** The amount that calls and increments charged to the balances in a period. */
   charged(scope: Scope): bigint {
     const ofCalls = this.#entries(scope).reduce((sum, { charge }) => sum + charge, 0n);
     const ofMeters = [...this.increments.values()].filter(
@@ -352,7 +354,7 @@ export class LedgerModel {
     return ofMeters.reduce((sum, event) => sum + this.paidFor(event), ofCalls);
   }
 
-  /** What each call and increment of a customer comes to, by its id: what Stripe is to have of it. */
+  /** The amount of each call and increment of a customer, by its id: Stripe has to end with it. */
   targets(customerId: string): Map<string, bigint> {
     return new Map([
       ...this.callsOf(customerId).map((call) => [call.callId, this.chargeOf(call)] as const),

@@ -1,6 +1,6 @@
 /**
- * The steps of a history of one customer: what is sent to its object and what the model of the ledger makes of it. Every
- * answer must be the model's.
+ * The steps of a history of one customer: the commands to its object and their effect in the model of the ledger. Every
+ * answer must equal the model's.
  */
 
 import fc from 'fast-check';
@@ -106,7 +106,7 @@ const step = fc.oneof(
 export const ledgerSteps = fc.array(fc.tuple(waits, step), { maxLength: 20, size: 'max' });
 export type LedgerStep = typeof ledgerSteps extends fc.Arbitrary<(infer S)[]> ? S : never;
 
-/** What a run must have met to say anything. */
+/** The events that a run must have seen to prove anything. */
 export const SIGHTS = [
   'call denied',
   'call on credit',
@@ -122,7 +122,10 @@ export const SIGHTS = [
 ] as const;
 type Sight = (typeof SIGHTS)[number];
 
-/** Of all histories: the steps, how often all objects were ended by force, and how often something worth having happened. */
+/**
+ * For all histories: the steps, the number of times that all objects were ended by force, and the number of each event
+ * worth having.
+ */
 export interface Walked {
   steps: number;
   kills: number;
@@ -134,7 +137,7 @@ function note(sight: Sight): void {
   walked.seen[sight] = (walked.seen[sight] ?? 0) + 1;
 }
 
-/** What all customers of a history share. */
+/** The data that all customers of a history share. */
 export interface Ledger {
   organizationId: OrganizationId;
   plans: readonly object[];
@@ -313,7 +316,7 @@ export class Walk {
     else expect([call.callId, this.#isGone(call)]).toEqual([call.callId, true]);
   }
 
-  /** What a call costs, what it charges, and what it takes of the allowances. */
+  /** The cost of a call, its charge, and the amounts that it takes of the allowances. */
   #worth(call: LedgerCall): [cost: string | null, charge: bigint, took: Record<string, number>] {
     const cost = call.report ? this.#model.costOf(call).toString() : null;
     return [cost, this.#model.chargeOf(call), this.#model.tookOf(call)];
@@ -419,7 +422,7 @@ export class Walk {
     this.#expectSums();
   }
 
-  /** What Stripe and the balance have is what the ledger says, but for what is still on its way. */
+  /** Stripe and the balance equal the ledger, except for pending changes. */
   #expectSums(): void {
     const { stripe } = this.#model.customer(this.#customerId);
     const open = this.charges();
@@ -452,7 +455,7 @@ export class Walk {
     this.#object.housekeep(this.#nowMs);
   }
 
-  /** What the object says of the present period. */
+  /** The object's figures of the present period. */
   expectPeriod(): void {
     const { subscription, meters } = accepted(this.#object.usage(this.#nowMs));
     this.#expectSubscription(subscription);
@@ -482,7 +485,7 @@ export class Walk {
   }
 }
 
-/** Of the last ones mostly. */
+/** Mostly one of the last. */
 function chosen<Item>(items: readonly Item[], at: number): Item | undefined {
   const among = at < 500 ? items.slice(-RECENT) : items;
   return among[at % Math.max(1, among.length)];

@@ -22,7 +22,7 @@ const HINTS = { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 
 
 export const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1] [searches:3]';
 export const REPLY = 'héllo 世界 👋🏽 wörld héllo 世界';
-/** What the vendor says that PROMPT used. */
+/** The usage of PROMPT that the vendor reports. */
 export const USED = {
   inputTokens: tokensOf(PROMPT),
   cachedInputTokens: 2,
@@ -39,7 +39,7 @@ export class MeteredSdks {
   readonly vendor: FakeVendor;
   readonly server: FailingServer;
   readonly callmeter: Client;
-  /** What the next begins are answered with. */
+  /** The answer to the next begins. */
   allowed: object = {};
   hints: object = {};
   readonly plainOpenai: OpenAI;
@@ -97,7 +97,7 @@ export class MeteredSdks {
     return this.server.seen.filter(({ operation }) => operation === 'beginCall').map(({ body }) => body);
   }
 
-  /** What was reported, without the ids. */
+  /** The reports, without the ids. */
   ends() {
     return this.server.seen
       .filter(({ operation }) => operation === 'endCall')

@@ -1,6 +1,6 @@
 /**
- * What the tests of metered streams share: vendors' streams under a test's own control, events of chat completions, and
- * a metered stream with the outcomes that it reported.
+ * The shared parts of the tests of metered streams: vendors' streams under a test's own control, events of chat
+ * completions, and a metered stream with its reported outcomes.
  */
 import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
 import { WrittenTokens } from '../../src/vendors/written-tokens.ts';
@@ -70,7 +70,7 @@ export function sentBy(...parts: (string | Uint8Array)[]): ReadableStream<Uint8A
   return body;
 }
 
-/** The bytes in parts that end at the given places, wherever those are. */
+/** The bytes in parts that end at the given positions. */
 export function cut(bytes: Uint8Array, cuts: number[]): Uint8Array[] {
   const at = [...new Set(cuts.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
   return [0, ...at].map((from, index) => bytes.slice(from, at[index] ?? bytes.length));

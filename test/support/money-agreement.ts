@@ -1,6 +1,6 @@
 /**
- * Whether a customer's object and the reference model say the same: what it answers, what its tables hold, and what
- * must hold whatever happened. Throws with the difference where they do not.
+ * Whether a customer's object and the reference model agree: in their answers, in the tables, and in the rules that
+ * always hold. Throws with the difference if they do not.
  */
 
 import { expect } from 'vitest';
@@ -79,13 +79,13 @@ export function withoutId<Subscription extends { id: string }>({
   return rest;
 }
 
-/** The object as of now: it says what it calls the charges of calls that were lost. */
+/** The object as of now: it provides its names for the charges of lost calls. */
 export function catchUp(model: ReferenceModel, object: Clockwork): void {
   object.inspect(model.nowMs);
   model.advance(model.nowMs);
   model.nameCharges((callId) => {
     const { outcome, corrections = [] } = object.seen(callId) ?? {};
-    // What was estimated may have been replaced in the same command.
+    // The same command may have replaced an estimate.
     return (corrections[0]?.previous ?? outcome)?.charge?.chargeId;
   });
 }
@@ -153,7 +153,7 @@ function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
   for (const { remaining } of state.credits) expect(Number(remaining)).toBeGreaterThan(0);
 }
 
-/** All entries that were ever made, here or in D1, sum to the balance of each unit; what D1 lacks is here. */
+/** All entries that were ever made, here or in D1, sum to the balance of each unit; entries that D1 lacks are here. */
 function expectLedgerToSum(
   model: ReferenceModel,
   object: Clockwork,
@@ -164,14 +164,14 @@ function expectLedgerToSum(
   );
   const here = new Set(rows.map(({ id }) => id));
   for (let id = 1; id < (rows.at(-1)?.id ?? 0); id += 1) expect(here.has(id) || archive.has(id)).toBe(true);
-  // In bigint, because an overdraft may be beyond what SQL sums exactly.
+  // In bigint, because an overdraft may be too large for an exact sum in SQL.
   const entries = [...[...archive].filter(([id]) => !here.has(id)).map(([, entry]) => entry), ...rows];
   const total = (unit: CreditUnit) =>
     entries.reduce((sum, entry) => (entry.unit === unit ? sum + BigInt(entry.amount) : sum), 0n);
   expect(UNITS.map((unit) => [unit, total(unit)])).toEqual(UNITS.map((unit) => [unit, model.balance(unit)]));
 }
 
-/** Lists have of the customer what its own readings say now. */
+/** Lists show the same about the customer as its own readings. */
 export function expectListed(model: ReferenceModel, object: Clockwork, customer: ReadonlyMap<string, unknown>): void {
   catchUp(model, object);
   const limited = Object.entries(metersOf(model)).filter(([, { limit }]) => limit !== null && limit > 0);
@@ -201,7 +201,7 @@ export function expectListed(model: ReferenceModel, object: Clockwork, customer:
     onCredit:
       !model.canceled && payg.enabled && model.balance('USD') > 0n && ['standard', 'premium'].some(isUsedUp) ? 1 : 0,
   });
-  // A call of which the object knows may be gone since.
+  // A call that the object knows may have been removed since.
   expect(customer.get('last_call_at_ms')).toBeGreaterThanOrEqual(newest?.atMs ?? 0);
 }
 
@@ -217,7 +217,7 @@ type CallRow = {
   charge: string | null;
 };
 
-/** Calls and their charges are as the model has them, and what they hold sums to what the account says is held. */
+/** Calls and their charges equal the model's, and their holds sum to the account's. */
 function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
   const rows =
     object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
@@ -281,14 +281,14 @@ function expectedSettlement(model: ReferenceModel, subjectId: string): unknown {
 
 type ChargeRow = { id: string; amount: string; debited: number; attempts: number; dueAtMs: number };
 
-/** The charges on their way, and what meter events say of theirs. */
+/** The pending charges, and the charges in meter events. */
 function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
   const rows =
     object.query<ChargeRow>(`SELECT charge_id AS id, amount_nano_usd AS amount, debited_at_ms IS NOT NULL AS debited, attempts,
     due_at_ms AS dueAtMs FROM charges ORDER BY charge_id`);
   expect(rows).toEqual(
     [...model.charges.values()]
-      // What is not tried again is kept for as long as it can be corrected.
+      // A charge that is not tried again is kept as long as it can be corrected.
       .filter(({ chargeId, dueAtMs, madeAtMs }) => {
         const isOld = dueAtMs === NEVER_MS && model.nowMs - madeAtMs >= CORRECTIONS_RETENTION_MS;
         return !isOld || rows.some(({ id }) => id === chargeId);
@@ -318,7 +318,7 @@ function expectChargesToAgree(model: ReferenceModel, object: Clockwork): void {
 async function expectWakeUp(model: ReferenceModel, object: Clockwork): Promise<void> {
   const due = [
     model.endMs,
-    // What claims have kept of an expired credit goes with them.
+    // The part of an expired credit that claims keep ends with them.
     ...model.credits.map(({ expiresAtMs }) => expiresAtMs ?? NEVER_MS).filter((atMs) => atMs > model.nowMs),
     ...model.openCalls().map(({ deadlineAtMs }) => deadlineAtMs),
     ...[...model.charges.values()].map(({ dueAtMs }) => dueAtMs),
@@ -330,7 +330,7 @@ async function expectWakeUp(model: ReferenceModel, object: Clockwork): Promise<v
   expect(alarmMs).toBeLessThanOrEqual(nextMs);
 }
 
-/** What a call's charge is shown as in dollars: the nearest number. */
+/** The shown amount of a call's charge in dollars: the nearest number. */
 export function dollars(nano: bigint): number {
   return Number(`${nano / NANO}.${(nano % NANO).toString().padStart(9, '0')}`);
 }

@@ -171,7 +171,7 @@ export const extend = command('extend', steps, (model, { object }, { pick, more,
 type BeginData = Extract<ReturnType<Clockwork['begin']>, { ok: true }>['data'];
 type EndData = Extract<ReturnType<Clockwork['end']>, { ok: true }>['data'];
 
-/** How an ending is made: which call, and what is known where the vendor reported no usage. */
+/** The choices of an ending: the call, and the known facts if the vendor reported no usage. */
 interface Choice {
   pick: number;
   stripe: boolean;
@@ -227,14 +227,14 @@ function endRequest({ used, modelUsed, isPremium, failed, batch, stripe }: Endin
 /** Calls that an end may still be recorded for. */
 function endable(model: ReferenceModel): ModelCall[] {
   const late = ({ finishedAtMs }: ModelCall) => finishedAtMs !== null && model.nowMs - finishedAtMs < CALL_RETENTION_MS;
-  // What the billing provider is told of a difference: test/worker/corrected-charges.test.ts.
+  // test/worker/corrected-charges.test.ts tests the differences that the billing provider gets.
   const mayReplace = ({ counted }: ModelCall) => counted === null || model.stripeCustomerId === null;
   return [...model.calls.values()].filter(
     (call) => call.status === 'IN_PROGRESS' || (call.status === 'TIMEOUT' && late(call) && mayReplace(call)),
   );
 }
 
-/** Sends the end of a call: of one that the service makes with what it knows of it, and once more, which changes nothing. */
+/** Sends the end of a call: for the service's own call with its known facts, and once more, which changes nothing. */
 function sendEnd(
   { nowMs }: ReferenceModel,
   system: System,
@@ -289,7 +289,7 @@ export const end = command(
       return;
     }
     const isOurs = system.ours.has(call.callId);
-    // What the service makes itself bears no customer of the billing provider, and is asserted no tier.
+    // The service's own call has no customer of the billing provider, and asserts no tier.
     const stripe = wantsStripe && !isOurs;
     const estimate = isOurs ? known : null;
     const made: Ending = { ...ending, ...(isOurs && { isPremium: undefined }) };
@@ -337,7 +337,7 @@ export const end = command(
   },
 );
 
-/** A begin whose key turned out to be taken is taken back at once. */
+/** A begin whose key proves to be taken is undone at once. */
 export const takeBack = command('void', fc.nat(), (model, system) => {
   const call = model.openCalls().at(-1);
   if (!call) return;

@@ -1,6 +1,6 @@
 /**
  * Commands for a customer's object and the reference model: each one moves the clock, does one thing to both, and
- * compares what was answered, then everything.
+ * compares the answers, then everything.
  */
 
 import fc from 'fast-check';
@@ -159,7 +159,7 @@ const grant = command('grant', grants, (model, system, { unit, usd, units, expir
   model.grant({ creditId, unit, remaining: amount, grantedAtMs: model.nowMs, expiresAtMs });
 });
 
-/** What calls hold of a credit, and charges will take, stays as long as they do. */
+/** The part of a credit that calls hold, and charges will take, stays as long as they do. */
 const revoke = command('revoke', fc.nat(), (model, { object }, pick) => {
   const credit = model.credits[pick % Math.max(1, model.credits.length)];
   if (!credit) return;
@@ -202,7 +202,7 @@ const OF_REPORT = {
   RETRY: 'charge to be reported again',
 } as const;
 
-/** Which credits a charge gave back to: the choice is the object's, within bounds. */
+/** The credits to which a charge returned an amount: the object chooses, within bounds. */
 function returnsIn(object: Clockwork) {
   return (chargeId: string) =>
     object
@@ -233,7 +233,7 @@ const settle = command(
     await system.object.settle(model.nowMs, reporter);
     model.debit(answers !== null, returnsIn(system.object));
     if (!answers) return;
-    // Who cannot be told of one is not asked about the next, and nobody is asked twice.
+    // After a charge that cannot be reported, the next one is not tried, and none is tried twice.
     expect(new Set(asked.map(({ chargeId }) => chargeId)).size).toBe(asked.length);
     expect(asked.slice(0, -1).some(({ report }) => report.status === 'RETRY')).toBe(false);
     const isTooLate = ({ mayBeThere, firstAttemptAtMs }: ModelCharge) =>
@@ -274,7 +274,7 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
   const earlier = kept[pick % Math.max(1, kept.length)];
   if (!earlier) return;
   note(altered && earlier.alter ? 'replay with another payload' : 'replay');
-  // What is due by time alone is done first.
+  // Work that is due by time alone is done first.
   system.object.inspect(model.nowMs);
   const writesBefore = rowsOf(system.object);
   if (altered && earlier.alter) {
@@ -299,7 +299,7 @@ const housekeep = command('housekeep', fc.constant(null), (model, { object, arch
 });
 const restart = command('restart', fc.constant(null), (_, { object }) => object.restart());
 
-/** A D1 that writes down the ledger entries that it gets, and the customer's row, of which the newest revision counts. */
+/** A D1 that stores the ledger entries that it gets, and the newest revision of the customer's row. */
 async function deliverTo({ archive, customer, object }: System, nowMs: number): Promise<void> {
   const takeCustomer = (columns: string[], rows: string) => {
     for (const [, ...values] of JSON.parse(rows) as unknown[][]) {
@@ -337,8 +337,8 @@ async function deliverTo({ archive, customer, object }: System, nowMs: number): 
 const deliver = command('deliver', fc.constant(null), (model, system) => deliverTo(system, model.nowMs));
 
 /**
- * All that an alarm does. Afterwards nothing is due any more: the next alarm is for what the future brings, and lists say what
- * the customer has now.
+ * All work of an alarm. Afterwards nothing is due any more: the next alarm is for the future, and lists show the
+ * present state of the customer.
  */
 const wake = command('wake', fc.constant(null), async (model, system) => {
   const { object } = system;

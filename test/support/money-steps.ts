@@ -1,6 +1,6 @@
 /**
- * What all commands of the money model are made of: the system under test, the passing of time, writes that may be sent
- * again, and a tally of what happened.
+ * The shared parts of the money model's commands: the system under test, the passing of time, writes that may be sent
+ * again, and a tally of events.
  */
 import fc from 'fast-check';
 import { expect } from 'vitest';
@@ -37,7 +37,7 @@ export interface System {
 export type MoneyCommand = fc.AsyncCommand<ReferenceModel, System>;
 type Wait = number | { until: 'boundary' | 'expiry' | 'deadline' | 'charge'; offsetMs: number };
 
-/** Mostly moments; sometimes exactly, or a millisecond around, what is due next; sometimes months. */
+/** Mostly moments; sometimes until the next due time exactly, or a millisecond around it; sometimes months. */
 const waits: fc.Arbitrary<Wait> = fc.oneof(
   { weight: 24, arbitrary: fc.constant(0) },
   { weight: 24, arbitrary: fc.integer({ min: 1, max: 5 * SECOND }) },
@@ -161,7 +161,7 @@ function passTime(model: ReferenceModel, toMs: number): void {
   note('balance overdrawn', model.overdraft > 0n);
 }
 
-/** Sends a write to the object, and keeps it to be sent again where it was accepted. */
+/** Sends a write to the object, and keeps an accepted one to be sent again. */
 export function write<Data>(
   system: System,
   id: string,
@@ -171,7 +171,7 @@ export function write<Data>(
   const answer = repeat(atMs) as Answer<Data>;
   if (answer.ok) {
     expect(answer.replayed).toBe(false);
-    // What is left is told with the first answer alone.
+    // Only the first answer shows the remaining limits.
     const { left: _left, ...kept } = answer;
     system.writes.set(id, { answer: kept, repeat, alter, isKept });
   }
@@ -179,7 +179,7 @@ export function write<Data>(
 }
 
 export const forTwoDays = (madeAtMs: number) => (model: ReferenceModel) => model.nowMs - madeAtMs < ANSWER_RETENTION_MS;
-/** Two days after the call finished. A late end does not bring back what was dropped of a begin that timed out. */
+/** Two days after the call finished. A late end does not restore the dropped answer of a begin that timed out. */
 export const afterCall = (callId: string, part: 'begin' | 'end') => (model: ReferenceModel) => {
   const call = model.calls.get(callId);
   if (!call || call.finishedAtMs === null) return true;
@@ -187,7 +187,7 @@ export const afterCall = (callId: string, part: 'begin' | 'end') => (model: Refe
   return model.nowMs - finishedAtMs < ANSWER_RETENTION_MS;
 };
 
-/** The model learns what the object calls a charge that is on its way. */
+/** The model learns the object's name for a pending charge. */
 export function follow(
   model: ReferenceModel,
   subjectId: string,

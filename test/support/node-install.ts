@@ -1,6 +1,6 @@
 /**
- * Installs a Node of a given range from the npm registry into a folder, from the packages of which this project has its
- * own (optionalDependencies).
+ * Installs a Node of a given range from the npm registry into a folder, from the same packages as this project's own
+ * (optionalDependencies).
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

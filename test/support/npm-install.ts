@@ -18,7 +18,7 @@ export interface Installed {
 const INSTALL_MS_MAX = 300_000;
 const PROGRESS_MS = 5_000;
 
-/** Says every few seconds how long it has taken. Throws with npm's own words where it fails. */
+/** Prints the elapsed time every few seconds. Throws with npm's own words if it fails. */
 export async function npmInstall(
   folder: string,
   { dependencies, overrides = {}, withScripts = [] }: Installed,

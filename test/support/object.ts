@@ -99,7 +99,7 @@ export interface Clockwork {
   account(): Account | null;
   seen(callId: string): Call | null;
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
-  /** What was recorded in the usage period, as readings sum it. */
+  /** The recorded quantity of the usage period, as readings sum it. */
   recorded(atMs: number, metric: ForecastMetric): number;
   increment(
     amount: number,
@@ -115,7 +115,7 @@ export interface Clockwork {
   revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
   /** Records savings of a prompt. */
   compress(callId: string, atMs: number): ReturnType<typeof compressPrompt>;
-  /** Corrections of what the object itself still has, or of a call as it comes with the command. */
+  /** Corrections of the object's own records, or of a call in the command. */
   reverseCall(callId: string, atMs: number, old?: Call | null): ReturnType<typeof corrections.reverseCall>;
   amendCall(
     callId: string,
@@ -138,22 +138,25 @@ export interface Clockwork {
   replenish(atMs: number, more?: { key?: string }): ReturnType<typeof subscription.replenish>;
   setCanceled(canceled: boolean, atMs: number): ReturnType<typeof subscription.cancelOrReactivate>;
   inspect(atMs: number): ReturnType<typeof subscription.inspect>;
-  /** Takes due charges from the balance, and reports them where there is somebody to report to. */
+  /** Takes due charges from the balance, and reports them if there is a reporter. */
   settle(atMs: number, report?: Reporter | null): Promise<void>;
   call(callId: string, atMs: number): ReturnType<typeof calls.readCall>;
   housekeep(atMs: number): void;
   /** All that the alarm does but the hand-over, in a deployment without a billing provider. */
   wake(atMs: number): void;
-  /** Hands over what waits to a projector of the object's own, which then delivers it. Answers whether the object has more. */
+  /**
+   * Hands over waiting changes to a projector of the object's own, which then delivers them. Returns whether the object
+   * has more.
+   */
   deliver(db: D1Database, atMs: number): Promise<{ more: boolean }>;
-  /** Sends again what D1 refused. Answers how many changes there were. */
+  /** Sends changes that D1 refused again. Returns their number. */
   resendSetAside(atMs: number): number;
   /** When the object would wake next. */
   alarm(): Promise<number | null>;
   rows(table: string): number;
-  /** What stands in the object's own tables. */
+  /** The rows of the object's own tables. */
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
-  /** What waits in the object and at its projector. */
+  /** The waiting changes in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
   /** The same object after it was evicted: nothing in memory. */
   restart(): Promise<void>;
@@ -179,7 +182,7 @@ export async function withObject(
     let store = new CustomerStore(state.storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
-    // Its tables stand beside those of the customer, and its alarm is kept apart.
+    // Its tables are beside the customer's, and its alarm is separate.
     const startProjector = (): ProjectorStore => {
       const storage = {
         sql: state.storage.sql,
@@ -390,7 +393,7 @@ export async function withObject(
         const take = async (handedOver: HandOver) => projector().take(handedOver, atMs);
         const env = { DB: bindings.DB, PROJECTORS: { getByName: () => ({ take }) } } as unknown as Env;
         const { more } = await handOver({ store, env, objectId, now });
-        // The next transaction forgets what was handed over.
+        // The next transaction forgets the handed-over changes.
         store.transaction(atMs, () => undefined);
         if (projector().delivery.failures === 0 || (projectorAlarmMs ?? 0) <= atMs) {
           projector().alarmFired();

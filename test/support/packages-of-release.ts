@@ -1,6 +1,6 @@
 /**
- * The packages as they were on 2026-11-23, cut to what is read: Anthropic's SDK of that day announced the end of Claude Opus
- * 4.5, and the catalog that was released that day did not have it.
+ * The packages as they were on 2026-11-23, cut to the parts that are read: Anthropic's SDK of that day announced the
+ * end of Claude Opus 4.5, and the catalog that was released that day did not have it.
  */
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { Said } from '../../src/catalog/lists.ts';
@@ -18,7 +18,7 @@ export const PACKAGES = new Map(Object.entries(fixture as unknown as Record<stri
 
 export const OPUS = 'claude-opus-4-5-20251101';
 
-/** What the files of a package say. */
+/** The statements in the files of a package. */
 export async function saidBy(name: string, files = PACKAGES.get(name)?.files ?? {}): Promise<Said[]> {
   return (await WATCHED_PACKAGES.get(name)?.(async (path) => files[path] ?? null)) ?? [];
 }

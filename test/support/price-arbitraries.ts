@@ -51,7 +51,7 @@ const seldom = <T>(values: readonly T[]) =>
 
 const count = fc.nat({ max: 10_000 });
 const part = fc.nat({ max: 500 });
-/** Details that are not larger than what they are part of. */
+/** Details that are not larger than their whole. */
 export const usage: fc.Arbitrary<Usage> = fc
   .record({
     text: count,

@@ -1,9 +1,9 @@
 /**
- * The public series of `test/fixtures/series`, and which of them decide.
+ * The public series of `test/fixtures/series`, and those of them that decide.
  *
- * Constants of anomalies are chosen on the series for development alone; the held-out ones are measured. The few constants of
- * forecasts, whose intervals are made of a customer's own errors, were compared on all of them. The hash of the
- * name decides, so nobody picked them.
+ * Constants of anomalies are chosen only on the series for development; the held-out ones are measured. The few
+ * constants of forecasts, whose intervals come from a customer's own errors, were compared on all of them. The hash of
+ * the name decides, so nobody picked them.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ export interface PublicSeries {
   heldOut: boolean;
 }
 
-/** Of a file: its first day, how many of its numbers make a day, and the numbers. */
+/** The contents of a file: its first day, the number of its figures in a day, and the figures. */
 export interface SeriesFile {
   name: string;
   startMs: number;
@@ -34,7 +34,6 @@ export const SERIES_FILES: readonly SeriesFile[] = readdirSync(FOLDER)
   .map((file) => readSeries(file.slice(0, -'.txt'.length)))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** Those of days. */
 export const PUBLIC_SERIES_NAMES: readonly string[] = SERIES_FILES.filter(({ perDay }) => perDay === 1).map(
   ({ name }) => name,
 );

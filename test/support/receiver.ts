@@ -1,5 +1,6 @@
 /**
- * Receivers of webhooks in place of the network, for tests inside workerd: they record what comes, and answer as a test says.
+ * Receivers of webhooks in place of the network, for tests inside workerd: they record their requests, and answer as a
+ * test sets.
  */
 import { Webhook as Verifier } from 'standardwebhooks';
 import { expect, vi } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * Recordings as encoders write them, and their parts, so that tests can make those that lie.
+ * Recordings in the form of encoders, and their parts, so that tests can make false ones.
  */
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -49,7 +49,7 @@ export function wave(seconds: number, of: WaveFormat = {}): Bytes {
   return waveOf(format, waveChunk('data', new Uint8Array(Math.round(seconds * bytesPerSecond))));
 }
 
-/** A frame of MP3 with this header, whose length is known to whoever made it. */
+/** A frame of MP3 with this header and this length. */
 export function mpegFrame(header: number, length: number): Bytes {
   const frame = new Uint8Array(length);
   new DataView(frame.buffer).setUint32(0, header);

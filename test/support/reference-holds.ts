@@ -1,6 +1,6 @@
 /**
- * What calls hold and what is estimated of them in the reference model, worked out from the contract alone: the input's
- * bound and each output token at its rate, with the markup on the whole.
+ * The holds and estimates of calls in the reference model, computed from the contract alone: the input's bound and each
+ * output token at its rate, with the markup on the whole.
  */
 import type { Tier } from './reference-model.ts';
 
@@ -9,30 +9,30 @@ const CENT = 10_000_000n;
 const OUTPUT_TOKENS = 16_384;
 const [STEP, LAST_STEP, LEAST_ANSWER, LEAST_THINKING] = [1_024, 64, 256, 1_280];
 
-/** What is known of a model that may run. */
+/** The known facts of a model that may run. */
 export interface ModelBound {
   tier: Tier | null;
-  /** Of one answer. */
+  /** The output of one answer. */
   outputTokens: number | null;
   answers: number;
   inSteps: boolean;
   /** A stream of a model that thinks. */
   fits: boolean;
-  /** Nano-USD of the prompt, and of a million output tokens; `null` where the model has no price. */
+  /** Nano-USD of the prompt, and of a million output tokens; `null` if the model has no price. */
   cost: { input: bigint; rate: bigint } | null;
-  /** Of a call that the service makes: what is known of it where nothing is heard of the vendor. */
+  /** For a call that the service makes: the known facts if the vendor never answers. */
   lost: { card: number | null; inputTokens: number; modelUsed: string } | null;
 }
 
-/** What a call needs: at least, and at first; how its output is held. */
+/** The need of a call: the least and the first hold, and how its output is held. */
 export interface Need {
   least: bigint;
   first: bigint;
-  /** What of it is for the prompt; `null` where no price tells. */
+  /** The part of it for the prompt; `null` if no price states it. */
   input: bigint | null;
   outputTokens: number | null;
   steps: { input: bigint; rate: bigint } | null;
-  /** Whose output tokens are as many as there is money for. */
+  /** Set if its output tokens are as many as there is money for. */
   fits: { input: bigint; rate: bigint } | null;
 }
 
@@ -48,7 +48,7 @@ export function chargeUpTo({ input, rate }: { input: bigint; rate: bigint }, tok
 
 const largest = (values: bigint[]) => values.reduce((a, b) => (a > b ? a : b));
 
-/** Of the models that one of these tiers would pay for; without a price among them, what was asked for or is usual. */
+/** For the models that one of these tiers would pay for; if none has a price, the requested or the usual hold. */
 export function needOf(
   bounds: readonly ModelBound[],
   tiers: readonly Tier[],
@@ -103,7 +103,7 @@ export function boundedTokens({ fits, outputTokens }: Need, held: bigint, markup
   return fits && outputTokens !== null ? tokensFor(fits, outputTokens, held, markup) : outputTokens;
 }
 
-/** What a call holds after it asked for so many tokens in all: a step, or as much of one as there is money for. */
+/** The hold of a call after a request for so many tokens in all: a step, or as much of one as there is money for. */
 export function nextStep(
   open: { steps: { input: bigint; rate: bigint }; heldTokens: number; held: bigint; outputTokens: number },
   wanted: number,
@@ -118,7 +118,7 @@ export function nextStep(
   return { heldTokens: tokens, held: needed > held ? needed : held };
 }
 
-/** The least value that 95 of 100 do not exceed; `null` of none. */
+/** The least value that 95 of 100 do not exceed; `null` if there are none. */
 function usualOf(values: readonly bigint[]): bigint | null {
   const enough = (value: bigint) => values.filter((other) => other <= value).length * 100 >= values.length * 95;
   const sufficient = values.filter(enough);
@@ -135,7 +135,7 @@ export function askedTokens({ outputTokens, answers }: Pick<ModelBound, 'outputT
   return (outputTokens ?? OUTPUT_TOKENS) * answers;
 }
 
-/** What usage costs where some of it has no rate, by what was held for the prompt and in all. */
+/** The cost of usage that partly lacks a rate, by the hold for the prompt and the whole hold. */
 export function chargeByHold(
   { held, input }: { held: bigint; input: bigint | null },
   price: { cost: bigint; inputCost: bigint } | null,
@@ -144,7 +144,7 @@ export function chargeByHold(
   if (!price) return held;
   const all = markedUp(price.cost, markup);
   if (input === null) return largest([held, all]);
-  // Of these prices only uses can lack a rate, which are beside the prompt.
+  // With these prices, only uses can lack a rate, and they are separate from the prompt.
   const known = markedUp(price.inputCost, markup);
   return largest([input, known]) + all - known;
 }

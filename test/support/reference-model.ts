@@ -1,6 +1,6 @@
 /**
- * A small reference model of a customer's money and meters: what plans, credits, calls and custom meters come to,
- * worked out from the contract alone.
+ * A small reference model of a customer's money and meters: the results of plans, credits, calls and custom meters,
+ * computed from the contract alone.
  *
  * Nothing of the product's arithmetic is used, only its shapes and the boundaries of periods. Everything is bigint:
  * quantities in thousandths of a unit, money in nano-USD. It walks through time one boundary at a time, and it is slow
@@ -64,12 +64,12 @@ export interface ModelCredit {
 export interface ModelCharge {
   chargeId: string;
   subjectId: string;
-  /** Below zero where it gives back. */
+  /** Below zero if it gives back. */
   amount: bigint;
   /** The charge that it corrects. */
   corrects: string | null;
   stripeCustomerId: string | null;
-  /** It was made, or left the balance, where there was somebody to be told: it waits for that. */
+  /** It was made, or left the balance, while there was a reporter: it waits for that. */
   waits: boolean;
   dueAtMs: number;
   madeAtMs: number;
@@ -98,29 +98,31 @@ export interface ModelCall {
   onCredit: Tier[];
   markup: bigint;
   held: bigint;
-  /** What it held when it ended or timed out. */
+  /** Its hold when it ended or timed out. */
   heldAtEnd: bigint;
-  /** What of the hold is for the prompt, `null` where that is not known; absent where the hold stands for no price. */
+  /**
+   * The part of the hold for the prompt, `null` if that is not known; absent if the hold does not stand for a price.
+   */
   heldForInput?: bigint | null;
-  /** Output tokens that credit pays for, at most; `null` where no model is known. */
+  /** The most output tokens that credit pays for; `null` if no model is known. */
   outputTokens: number | null;
   /** They are fewer than were asked for, because the balance affords no more. */
   isFitted: boolean;
   steps: { input: bigint; rate: bigint; heldTokens: number } | null;
-  /** What would be recorded of it at its deadline. */
+  /** The record to make at its deadline. */
   ifLost: { card: number | null; inputTokens: number; modelUsed: string; outputTokensMax: number } | null;
-  /** What it held when it ended with a higher charge. */
+  /** Its hold when it ended with a higher charge. */
   exceeded: bigint | null;
   counted: Counted | null;
 }
 
-/** What a call that has ended counts. */
+/** The amounts that an ended call counts. */
 interface Counted {
   tier: Tier;
   calls: boolean;
   period: number;
   cost: bigint | null;
-  /** `null` where the allowance paid. */
+  /** `null` if the allowance paid. */
   markup: bigint | null;
   source: UsageSource;
   tokens: number;
@@ -132,23 +134,23 @@ export interface Ended {
   took: Map<MeterName, bigint>;
   price: Price;
   settlement: Settlement | null;
-  /** What was held stands for something without a rate. */
+  /** The hold stands for a use without a rate. */
   isByHold: boolean;
-  /** Of figures that replace an estimate: what the balance pays more, or less. */
+  /** For figures that replace an estimate: the change of the balance's payment. */
   difference: bigint | null;
 }
 
-/** What was counted of an answer without usage. */
+/** The count of an answer without usage. */
 export interface ModelEstimate {
   source: 'partial' | 'estimated';
   isWhole: boolean;
   outputTokensMax: number | null;
-  /** How long the vendor worked, and the rate that was seen; `null` where nobody knows. */
+  /** How long the vendor worked, and the observed rate; `null` if not known. */
   workedMs: number | null;
   outputRate: number | null;
 }
 
-/** What became of a charge: the words of the contract. */
+/** The result of a charge: in the contract's words. */
 export interface Settlement {
   status: 'PENDING' | 'POSTED' | 'FAILED';
   amount: bigint | null;
@@ -157,7 +159,7 @@ export interface Settlement {
   chargeId: string | null;
 }
 
-/** What a begin asks for, and what is known of its cost. */
+/** The request of a begin, and its known cost. */
 export interface Beginning {
   hold: string | null;
   batch: boolean;
@@ -180,19 +182,19 @@ export class ReferenceModel {
   cycle: { anchorMs: number; step: number; replenish: Plan['replenish'] };
   startMs: number;
   endMs: number;
-  /** What ended calls and increments took of the allowances in this period, one by one. */
+  /** The amounts that ended calls and increments took of the allowances in this period, one by one. */
   taken: { meter: MeterName; milli: bigint; callId: string | null }[] = [];
-  /** Which period it is. */
+  /** The number of the period. */
   period = 0;
   slots: Record<MeterSlot, { usage: bigint; overage: bigint }> = noUnits();
   credits: ModelCredit[] = [];
   overdraft = 0n;
-  /** All credits that there ever were, and what each has paid. */
+  /** All credits that ever existed, and the payments of each. */
   readonly granted = new Map<string, { credit: ModelCredit; paid: bigint; revoked?: bigint }>();
   readonly calls = new Map<string, ModelCall>();
   /** Charges on their way. */
   readonly charges = new Map<string, ModelCharge>();
-  /** What is known of the charge of each call and each meter event that has one. */
+  /** The known facts of the charge of each call and each meter event that has one. */
   readonly settlements = new Map<string, Settlement>();
   readonly stripeCustomerId: string | null;
   /** Whether the object still has a call. */
@@ -242,7 +244,10 @@ export class ReferenceModel {
     }
   }
 
-  /** Of an expired USD credit stays what open calls hold and pending charges will take, as far as nothing else pays it. */
+  /**
+   * The part of an expired USD credit that open calls hold and pending charges will take stays, as far as no other
+   * credit pays it.
+   */
   #expire(): void {
     const claims = this.#claims();
     for (const credit of this.credits) {
@@ -252,7 +257,7 @@ export class ReferenceModel {
     this.credits = this.credits.filter(({ remaining }) => remaining > 0n);
   }
 
-  /** What would be left if all open calls gave back what they hold: of an expired credit, nothing. */
+  /** The balance if all open calls released their holds: of an expired credit, nothing. */
   #availableWithoutHolds(): bigint {
     const charged = this.#claims(this.unsettled());
     const stays = this.creditsInOrder('USD').map(({ creditId, remaining, expiresAtMs }) =>
@@ -261,7 +266,7 @@ export class ReferenceModel {
     return stays.reduce((sum, amount) => sum + amount, 0n) - this.overdraft - this.unsettled();
   }
 
-  /** What open calls and pending charges would take of each USD credit. */
+  /** The amounts that open calls and pending charges would take of each USD credit. */
   #claims(amount = this.held() + this.unsettled()): Map<string, bigint> {
     let left = amount;
     const claims = new Map<string, bigint>();
@@ -301,7 +306,7 @@ export class ReferenceModel {
       this.pending = null;
       this.version += 1;
       const { replenish } = this.terms();
-      // A date stays. A plan that never replenishes has none, and one that does gets one where there is none.
+      // A date stays. A plan that never replenishes has none, and a plan that does gets one if it is missing.
       if (replenish === null || this.cycle.replenish === null) {
         this.cycle = { anchorMs: this.nowMs, step: 0, replenish };
         this.endMs = endOf(this.cycle);
@@ -343,7 +348,7 @@ export class ReferenceModel {
     return this.openCalls().reduce((sum, call) => sum + (call.reserved.get(meter) ?? 0n), 0n);
   }
 
-  /** What is left of a meter; `null` is without a bound. */
+  /** The remaining amount of a meter; `null` is without a bound. */
   left(meter: MeterName): bigint | null {
     const limit = this.limit(meter);
     if (limit === null) return null;
@@ -367,7 +372,7 @@ export class ReferenceModel {
   }
 
   unsettled(): bigint {
-    // What a charge gives back is not there yet.
+    // An amount that a charge gives back has not arrived yet.
     const due = [...this.charges.values()].filter(({ debited, amount }) => !debited && amount > 0n);
     return due.reduce((sum, { amount }) => sum + amount, 0n);
   }
@@ -405,7 +410,7 @@ export class ReferenceModel {
     this.overdraft += left;
   }
 
-  /** Takes back what no call and no charge has a claim to. `null` where that is nothing. */
+  /** Revokes the amount that no call and no charge claims. `null` if that is nothing. */
   revoke(creditId: string): bigint | null {
     const credit = this.credits.find((each) => each.creditId === creditId);
     if (!credit) throw new Error(`the model has no credit ${creditId}`);
@@ -413,7 +418,7 @@ export class ReferenceModel {
     const left = credit.remaining - kept;
     if (left === 0n) return null;
     credit.remaining = kept;
-    // What is claimed goes with the claim, and so does what comes back later.
+    // A claimed amount ends with the claim, and so does a later return.
     credit.expiresAtMs = this.nowMs;
     const known = this.granted.get(creditId);
     if (known) {
@@ -424,7 +429,7 @@ export class ReferenceModel {
     return left;
   }
 
-  /** Gives back: the overdraft is repaid first, then credits get no more than they paid; what is over is a new one. */
+  /** Gives back: the overdraft is repaid first, then credits get no more than they paid; the rest is a new credit. */
   #giveBack(chargeId: string, amount: bigint, parts: readonly { creditId: string | null; amount: bigint }[]): void {
     const repaid = this.overdraft < amount ? this.overdraft : amount;
     const expected = new Map<string | null, bigint>(repaid > 0n ? [[null, repaid]] : []);
@@ -454,7 +459,7 @@ export class ReferenceModel {
     return [...this.calls.values()].filter(({ status }) => status === 'IN_PROGRESS');
   }
 
-  /** What a request gets now, or would get with another balance. */
+  /** The present decision about a request, or that with another balance. */
   decide(
     request: Asked,
     need: (tiers: Tier[]) => bigint,
@@ -499,7 +504,8 @@ export class ReferenceModel {
     if (!asked.standard && !asked.premium) {
       const lacking = (['audio', 'image', 'search'] as const).filter((name) => asked[name] && !allowed[name]);
       const has = (name: (typeof lacking)[number]) => name !== 'image' && features[name];
-      // One of them is enough: what the plan has none of is no reason beside one that is used up.
+      // One of them is enough: a capability that the plan does not include is not the reason beside one that is used
+      // up.
       const open = lacking.filter((name) => has(name) && name !== 'image' && limits[CAPABILITIES[name]] !== 0);
       const among = open.length > 0 ? open : lacking.slice(0, 1);
       const name = among.find((one) => !has(one) || !this.#renews(CAPABILITIES[one as 'audio'])) ?? among[0];
@@ -522,7 +528,7 @@ export class ReferenceModel {
     return { code: wouldPass ? 'BALANCE_HELD' : 'CREDIT_REQUIRED', meter };
   }
 
-  /** What the allowance of the tier lets a call write; `null` if it bounds nothing. */
+  /** The output that the allowance of the tier lets a call write; `null` if it bounds nothing. */
   #written(tier: Tier, bounds: readonly ModelBound[]): Written | null {
     const { limitType, maxOutputTokens = null, reserveOutputTokens } = this.terms();
     if (limitType === 'NONE') return null;
@@ -629,7 +635,7 @@ export class ReferenceModel {
     return { call, denial };
   }
 
-  /** The output tokens that a call of the tier should stay within; `null` where nothing bounds them. */
+  /** The output tokens that a call of the tier should stay within; `null` if nothing bounds them. */
   outputBound({ onCredit, outputTokens, reserved, bounded }: ModelCall, tier: Tier | 'none'): number | null {
     if (tier === 'none') return null;
     if (onCredit.includes(tier)) return outputTokens;
@@ -638,7 +644,7 @@ export class ReferenceModel {
     return tokens === undefined ? null : Number(tokens / MILLI);
   }
 
-  /** Holds more output tokens; `null` where the call holds none. */
+  /** Holds more output tokens; `null` if the call has no hold. */
   extend(call: ModelCall, wanted: number): number | null {
     const { steps, outputTokens, held, status, markup } = call;
     if (status !== 'IN_PROGRESS' || !steps || outputTokens === null) return null;
@@ -649,7 +655,7 @@ export class ReferenceModel {
     return next.heldTokens;
   }
 
-  /** What calls counted that ended, and did not time out. */
+  /** The counts of calls that ended and did not time out. */
   #reported(): Counted[] {
     return [...this.calls.values()].flatMap(({ callId, status, counted }) =>
       counted && (status === 'COMPLETED' || status === 'FAILED') && this.isKept(callId) ? [counted] : [],
@@ -657,8 +663,8 @@ export class ReferenceModel {
   }
 
   /**
-   * The output of an answer that was lost: what came, or what its time allows, within its bound. In steps the bound is
-   * what was held.
+   * The output of a lost answer: the part that arrived, or the most for its time, within its bound. In steps, the bound
+   * is the hold.
    */
   #lostOutput(
     call: ModelCall,
@@ -668,7 +674,7 @@ export class ReferenceModel {
   ): number {
     if (outputTokensMax === null) return came;
     const held = call.onCredit.includes(tier) && call.steps ? call.steps.heldTokens : null;
-    // What was counted at the deadline is the most that an estimate after it can be.
+    // The count at the deadline is the most that a later estimate can be.
     const bound = Math.min(outputTokensMax, call.counted?.tokens ?? outputTokensMax);
     const most = Math.max(came, held !== null && held < bound ? held : bound);
     if (workedMs === null) return most;
@@ -701,18 +707,18 @@ export class ReferenceModel {
     used.tokens = this.#lostOutput(call, this.#tierOf(call, ending).tier, 0, known);
     const { settlement } = this.#settleEnd(call, ending, 'estimated', call.deadlineAtMs);
     call.status = 'TIMEOUT';
-    // What the object calls the charge is learned later.
+    // The object's name for the charge is learned later.
     if (settlement?.status === 'PENDING')
       this.follow(`lost-${call.callId}`, call.callId, settlement.amount ?? 0n, this.stripeCustomerId);
   }
 
-  /** The end of a call. Answers what it took of the allowances, and what it cost. */
+  /** The end of a call. Returns the amounts that it took of the allowances, and its cost. */
   end(call: ModelCall, reported: Ending, estimate: ModelEstimate | null = null): Ended {
     const { ending, source } = this.#withEstimate(call, reported, estimate);
     return call.counted ? this.#replace(call, ending, source) : this.#settleEnd(call, ending, source, this.nowMs);
   }
 
-  /** A whole answer without usage is not estimated where the allowance pays. */
+  /** A whole answer without usage is not estimated if the allowance pays. */
   #withEstimate(
     call: ModelCall,
     ending: Ending,
@@ -734,14 +740,14 @@ export class ReferenceModel {
     return { tier: premium ? 'premium' : 'standard', price };
   }
 
-  /** The markup where credit pays for the tier: as the begin decided, or because the tier was neither allowed nor left. */
+  /** The markup if credit pays for the tier: as the begin decided, or because the tier was neither allowed nor left. */
   #markupOf(call: ModelCall, tier: Tier): bigint | null {
     const late = !call.allowed[tier] && this.terms().payg.enabled && this.#isGone(tier);
     if (call.onCredit.includes(tier)) return call.markup;
     return late ? ratePercent(this.terms().payg.markupPercent) : null;
   }
 
-  /** What the ending takes of the allowances, and what it charges. */
+  /** The amounts that the ending takes of the allowances, and its charge. */
   #outcome(call: ModelCall, ending: Ending, tier: Tier, price: Price, markup: bigint | null) {
     const { tokens, inputTokens, searches, audioMilli } = ending.used;
     const used = tokens + inputTokens + searches + audioMilli > 0;
@@ -781,7 +787,7 @@ export class ReferenceModel {
     return { tier, took, price, settlement, isByHold, difference: null };
   }
 
-  /** What the calls cost that count in this period, as far as it is known. */
+  /** The cost of the calls that count in this period, as far as it is known. */
   periodCost(): bigint {
     const counted = [...this.calls.values()].filter((call) => call.counted?.period === this.period);
     return counted.reduce((sum, call) => sum + (call.counted?.cost ?? 0n), 0n);
@@ -794,7 +800,9 @@ export class ReferenceModel {
     return { ...of, calls: ran, cost: price?.cost ?? null, tokens, modelUsed };
   }
 
-  /** Figures that replace an estimate, in the period of the estimate: of the same tier, what paid for it pays again. */
+  /**
+   * Figures that replace an estimate, in the period of the estimate: for the same tier, the earlier payer pays again.
+   */
   #replace(call: ModelCall, ending: Ending, source: UsageSource): Ended {
     const { counted: before } = call;
     if (!before) throw new Error('it was estimated');
@@ -820,7 +828,7 @@ export class ReferenceModel {
     let settlement: Settlement | null = null;
     if (isCharged) {
       settlement = this.#owe(call.callId, amount);
-      // Where nothing changes, the charge stays what it was.
+      // If nothing changes, the charge stays.
       if (settlement.status === 'PENDING' && difference === 0n && was) {
         settlement = was;
         this.settlements.set(call.callId, was);
@@ -865,7 +873,7 @@ export class ReferenceModel {
 
   // --- charges
 
-  /** A charge is made; what it is called is not known yet. */
+  /** Makes a charge; its name is not known yet. */
   #owe(subjectId: string, amount: bigint | null): Settlement {
     const reason = amount === null ? 'PRICE_UNAVAILABLE' : null;
     const settlement: Settlement = {
@@ -878,7 +886,7 @@ export class ReferenceModel {
     return settlement;
   }
 
-  /** The charge that was made last is on its way. One that corrects another is that of its subject only where it says so. */
+  /** The last charge is pending. A charge that corrects another belongs to its subject only if it says so. */
   follow(
     chargeId: string,
     subjectId: string,
@@ -893,7 +901,7 @@ export class ReferenceModel {
       amount,
       corrects,
       stripeCustomerId,
-      // Whose customer has an id at Stripe has a key of Stripe's.
+      // A customer with an id at Stripe has a key of Stripe's.
       waits: this.stripeCustomerId !== null,
       dueAtMs,
       madeAtMs: this.nowMs,
@@ -908,13 +916,13 @@ export class ReferenceModel {
     if (settlement?.status === 'PENDING' && settlement.chargeId === null) settlement.chargeId = chargeId;
   }
 
-  /** Calls that were found lost just now were found so where nobody is to be told. */
+  /** Calls that were just found lost were found without a reporter. */
   lostWithoutStripe(): void {
     for (const charge of this.charges.values())
       if (charge.chargeId === `lost-${charge.subjectId}`) charge.waits = false;
   }
 
-  /** The object says what it calls the charges of calls that were lost. */
+  /** The object provides its names for the charges of lost calls. */
   nameCharges(nameOf: (callId: string) => string | undefined): void {
     const charges = [...this.charges.values()];
     this.charges.clear();
@@ -928,15 +936,15 @@ export class ReferenceModel {
     }
   }
 
-  /** Charges that the balance has not paid, then those of which somebody is to be told now. */
+  /** Charges that the balance has not paid, then those that are to be reported now. */
   chargesToSettle(): ModelCharge[] {
     const due = [...this.charges.values()].filter(({ debited, dueAtMs }) => !debited || dueAtMs <= this.nowMs);
     return due.sort((a, b) => Number(a.debited) - Number(b.debited) || a.dueAtMs - b.dueAtMs);
   }
 
   /**
-   * Charges leave the balance, or come back; those that nobody is to be told of are done. The others are told at once, or
-   * wait until there is somebody to be told.
+   * Charges leave the balance, or return; those without a reporter are done. The others are reported at once, or wait
+   * for a reporter.
    */
   debit(reports: boolean, returnsOf: (chargeId: string) => { creditId: string | null; amount: bigint }[]): void {
     for (const charge of this.chargesToSettle()) {
@@ -960,7 +968,7 @@ export class ReferenceModel {
       Object.assign(settlement, { status: reason === null ? 'POSTED' : 'FAILED', reason });
   }
 
-  /** Stripe does not take the charge; `NEVER_MS` where it is not asked again. */
+  /** Stripe refuses the charge; `NEVER_MS` if it is not tried again. */
   refuse(charge: ModelCharge, reason: string, dueAtMs: number): void {
     this.conclude(charge, reason);
     this.charges.set(charge.chargeId, Object.assign(charge, { failed: true, dueAtMs }));

@@ -1,5 +1,5 @@
 /**
- * What calls and overage cost in the reference model, computed anew in bigint: rates from decimal text, one rounding
+ * The cost of calls and overage in the reference model, computed anew in bigint: rates from decimal text, one rounding
  * half up for each line of a call, and one on the running total of each tier of an overage price.
  */
 import type { CustomMeter } from '../../src/domain/plan.ts';
@@ -10,7 +10,7 @@ const NANO = 1_000_000_000n;
 
 /** How a call ends. */
 export interface Ending {
-  /** Which of the cards prices it; `null` where the catalog does not know the model. */
+  /** The card that prices it; `null` if the catalog does not know the model. */
   card: number | null;
   modelUsed: string | null;
   isPremium: boolean | undefined;
@@ -107,8 +107,8 @@ export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
 }
 
 /**
- * The overage units after the first `before` up to `after`: each tier costs what its units up to now cost, less what
- * they did.
+ * The overage units after the first `before` up to `after`: each tier costs the price of its units up to now, less the
+ * earlier price.
  */
 export function gradedCost(overage: NonNullable<CustomMeter['overage']>, before: bigint, after: bigint): TierPart[] {
   const tiers =

@@ -1,10 +1,10 @@
 /**
- * Requests to AI vendors as their clients send them, from `test/fixtures/requests`: a file for each form of request.
+ * Requests to AI vendors in the form of their clients, from `test/fixtures/requests`: a file for each form of request.
  *
- * Each names what sent it, or what says that it is sent. Models are those of the catalog in place of older ones, texts of
- * others are replaced by texts of the same length, and contents of pictures and files by the shortest of their kind. So
- * that a long text is short in the file, `{ "$repeat": text, "times": number }` stands for it there, and
- * `{ "$file": name, "type": mediaType, "base64": content }` stands for a file of a form.
+ * Each names its sender, or its source. Models are those of the catalog in place of older ones, texts of others are
+ * replaced by texts of the same length, and contents of pictures and files by the shortest of their kind. So that a
+ * long text is short in the file, `{ "$repeat": text, "times": number }` stands for it there, and `{ "$file": name,
+ * "type": mediaType, "base64": content }` stands for a file of a form.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ export const CORPUS_PATHS: Readonly<Record<CorpusDialect, string>> = {
   moderations: 'moderations',
 };
 
-/** Those that are sent as `multipart/form-data`. */
+/** The requests that are sent as `multipart/form-data`. */
 export const CORPUS_UPLOADS: ReadonlySet<CorpusDialect> = new Set(['imageEdits', 'transcriptions']);
 
 export interface CorpusRequest {
@@ -44,19 +44,19 @@ export interface CorpusRequest {
   kind: 'openai' | 'anthropic' | 'google' | 'openrouter' | 'compatible';
   /** As its client names it, in the body or, at Google, in the path. */
   model: string;
-  /** Headers that change what the vendor does. */
+  /** Headers that affect the vendor. */
   headers: Record<string, string>;
-  /** Of the address, without the question mark. */
+  /** The query of the address, without the question mark. */
   query: string;
   /** The answer is asked for as events; Google's path says so. */
   stream: boolean;
   /** The fields of a JSON body, or of a form with its files. */
   body: Record<string, unknown>;
-  /** Which rate is missing, if it is refused on credit. */
+  /** The missing rate, if it is refused on credit. */
   refusedBecause: string | null;
 }
 
-/** What a file has of a request. */
+/** The members of a request in a file. */
 type Written = Pick<CorpusRequest, 'name' | 'source' | 'kind' | 'body'> &
   Partial<Pick<CorpusRequest, 'model' | 'headers' | 'query' | 'stream'>> &
   ({ expects?: never; why?: never } | { expects: 'refused'; why: string });

@@ -1,6 +1,6 @@
 /**
  * Random requests to AI vendors: fields of the types of the SDKs and of the tables that describe the endpoints, with
- * values of their types and some that are not, so that no list of requests decides what is tried.
+ * values of their types and some that are not, so that no list of requests limits the tries.
  */
 import type { Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
 import type { Random } from '../crash/random.ts';
@@ -25,7 +25,7 @@ export class MadeFile {
 /** Objects inside of each other, at most; deeper ones are empty. */
 const DEPTH_MAX = 9;
 const LIST_LENGTH_MAX = 3;
-/** Members that a type requires, and those that make a request a request. */
+/** Members that a type requires, and those without which a request has no content. */
 const ALWAYS: Partial<Record<RequestForm, readonly string[]>> = {
   responses: ['input'],
   generateContent: ['contents'],
@@ -160,7 +160,7 @@ class Maker {
     }
   }
 
-  /** Often text, which every vendor takes; near the greatest depth what ends. */
+  /** Often text, which every vendor takes; near the greatest depth, shapes without further levels. */
   #option(shape: Shape, depth: number): Shape {
     const options = optionsOf(shape);
     const plain = options.filter(({ kind }) => kind !== 'object' && kind !== 'list');

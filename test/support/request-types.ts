@@ -13,12 +13,12 @@ const OPENAI = 'openai/resources';
 const ANTHROPIC = '@anthropic-ai/sdk/resources';
 const GENAI = '@google/genai/dist/genai.d.ts';
 
-/** Of Google's configuration, what the SDK puts beside `generationConfig`. */
+/** The members that the SDK moves from Google's configuration to the place beside `generationConfig`. */
 const BESIDE_CONFIG = new Set([
   ...['systemInstruction', 'safetySettings', 'tools', 'toolConfig', 'labels', 'cachedContent', 'serviceTier'],
   ...['modelArmorConfig', 'store'],
 ]);
-/** Of Google's configuration, what never leaves the SDK. */
+/** The members of Google's configuration that never leave the SDK. */
 const NOT_SENT = new Set([
   ...['httpOptions', 'abortSignal', 'automaticFunctionCalling', 'automaticContinuation', 'shouldReturnHttpResponse'],
 ]);

@@ -1,8 +1,8 @@
 /**
- * The types of requests in the SDKs of OpenAI, Anthropic and Google, read from their declarations as they are installed.
+ * The types of requests in the SDKs of OpenAI, Anthropic and Google, read from the installed declarations.
  *
- * A shape says what JSON a field may hold. Only the syntax is read, so that it takes a second and no type check; what
- * cannot be said of JSON (streams, files, callbacks) and what has a type parameter is `any`.
+ * A shape says what JSON a field may hold. Only the syntax is read, so that it takes a second and no type check; types
+ * that are not JSON (streams, files, callbacks) or have a type parameter are `any`.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -23,7 +23,7 @@ export interface Member {
 
 const NODE_MODULES = join(import.meta.dirname, '../../node_modules');
 const ANY: Shape = { kind: 'any' };
-/** Wrappers that change nothing of what JSON may hold, or only leave members out. */
+/** Wrappers that do not change the possible JSON, or only leave members out. */
 const TRANSPARENT = new Set(['Partial', 'Readonly', 'Required', 'NonNullable', 'Omit', 'Pick', 'Exclude']);
 const LISTS = new Set(['Array', 'ReadonlyArray', 'Iterable', 'Set']);
 
@@ -38,7 +38,7 @@ interface Declared {
   imports: Map<string, { from: string; name: string }>;
 }
 
-/** Where a type stands, which decides what the names in it mean. */
+/** The place of a type, which decides the meaning of the names in it. */
 interface Place {
   file: Declared;
   /** The namespaces around it. */
@@ -55,7 +55,7 @@ export function sdkType(path: string, name: string): Shape {
   return shapeOfDeclaration(found);
 }
 
-/** The members that objects of a shape have, those of all options of a union together. */
+/** The members that objects of a shape have, including those of all options of a union. */
 export function membersOf(shape: Shape): ReadonlyMap<string, Member> {
   if (shape.kind === 'object') return shape.members();
   if (shape.kind !== 'union') return new Map();

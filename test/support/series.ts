@@ -1,5 +1,5 @@
 /**
- * Synthetic usage with known truth: hourly series of seeded families, each with what came after the moment of the
+ * Synthetic usage with known truth: hourly series of seeded families, each with its outcome after the moment of the
  * forecast.
  *
  * A family draws its own size, noise, length of history and horizon, so that a hundred seeds are a hundred customers.
@@ -70,7 +70,9 @@ interface Hour {
   quantity: number;
 }
 
-/** What is expected of a day, relative to the customer's size; `day` counts from the start, 0 weekday is Sunday. */
+/**
+ * The expected quantity of a day, relative to the customer's size; `day` counts from the start, 0 weekday is Sunday.
+ */
 type Shape = (day: number, weekday: number) => number;
 
 interface Texture {
@@ -94,7 +96,7 @@ export interface ForecastCase {
   horizonEndMs: number;
   /** The quantity that came in [nowMs, horizonEndMs). */
   outcome: number;
-  /** What repeating the last week hour by hour expects. */
+  /** The expectation from repeating the last week hour by hour. */
   seasonalNaive: number;
 }
 

@@ -1,9 +1,9 @@
 /**
- * `POST /v1/billing/meter_events` as Stripe answers it, on a port of its own: keys, idempotency, unique identifiers,
+ * `POST /v1/billing/meter_events` with Stripe's answers, on a port of its own: keys, idempotency, unique identifiers,
  * checks, error shapes, and the ways in which an answer is lost.
  *
- * From Stripe's reference (meter events, idempotent requests, advanced error handling). What it sends for a used
- * identifier, an unknown meter and an old timestamp is worded as its users quote it.
+ * From Stripe's reference (meter events, idempotent requests, advanced error handling). Its messages for a used
+ * identifier, an unknown meter and an old timestamp are worded as its users quote them.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -50,7 +50,7 @@ export type StripeFault =
   | StripeAnswer;
 
 export interface StripeServer extends Loopback {
-  /** What Stripe would bill. */
+  /** The events that Stripe would bill. */
   events: MeterEvent[];
   /** All requests as they came. */
   requests: { headers: IncomingMessage['headers']; body: string }[];
@@ -105,7 +105,7 @@ export async function startStripe(): Promise<StripeServer> {
   };
 }
 
-/** `null` where the client went away, or sent more than an event can have. */
+/** `null` if the client left, or sent more than an event can have. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   let body = '';
   try {
@@ -167,7 +167,7 @@ function refuseCall({ method, url, headers }: IncomingMessage): StripeAnswer | n
   return form ? null : invalid('Content-Type must be application/x-www-form-urlencoded.');
 }
 
-/** One account at Stripe: what it has recorded, and what it answered to which key. */
+/** One account at Stripe: its recorded events, and its answers by key. */
 class Account {
   readonly events: MeterEvent[] = [];
   readonly meters = new Set([EVENT_NAME]);

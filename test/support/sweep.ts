@@ -1,8 +1,8 @@
 /**
  * How much of a heavy sweep runs. `npm test` tries a sample of its cases, spread evenly over all of them; with
- * SWEEPS=whole, as in CI and for mutants, each case is tried. Only what takes seconds of a processor is sampled, and
- * each kind of case stays in the sample. What a share of all cases must be, a share of the sample may miss by chance:
- * `missOf` says by how much, which is 0 in a whole run.
+ * SWEEPS=whole, as in CI and for mutants, each case is tried. Only sweeps that take seconds of a processor are sampled,
+ * and each kind of case stays in the sample. A share in the sample may differ from that of all cases by chance:
+ * `missOf` returns by how much, which is 0 in a whole run.
  */
 const { SWEEPS } = process.env;
 if (SWEEPS !== undefined && SWEEPS !== 'whole') throw new Error(`SWEEPS is whole or not set, and not ${SWEEPS}`);
@@ -12,7 +12,7 @@ const isWhole = SWEEPS === 'whole';
 /** How many standard deviations the share of a sample may be off. */
 const DEVIATIONS = 3;
 
-/** What a whole run does, and what each other run does. */
+/** The value for a whole run, and the value for each other run. */
 export function swept<T>(whole: T, sampled: T): T {
   return isWhole ? whole : sampled;
 }
@@ -24,7 +24,7 @@ export function sampleOf<T>(cases: readonly T[], count: number): readonly T[] {
   return Array.from({ length: count }, (_, at) => cases[Math.round((at * last) / (count - 1))] as T);
 }
 
-/** Of each kind of case so many, sampled as `sampleOf` does. */
+/** So many cases of each kind, sampled like in `sampleOf`. */
 export function sampleOfEach<T>(cases: readonly T[], kindOf: (one: T) => string, count: number): readonly T[] {
   return [...Map.groupBy(cases, kindOf).values()].flatMap((own) => sampleOf(own, count));
 }

@@ -1,5 +1,6 @@
 /**
- * What the tests of vendors' usage share: bodies in the form of each endpoint, and the usage that is read of them.
+ * The shared parts of the tests of vendors' usage: bodies in the form of each endpoint, and the usage that is read from
+ * them.
  */
 import type { VendorUsage } from '../../src/vendors/usage.ts';
 

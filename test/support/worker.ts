@@ -23,7 +23,10 @@ export function customerStub(organizationId: string, customerId: string): Durabl
   return bindings.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
 }
 
-/** Fires the alarm of a customer's object, and those of the projectors: D1 then has what the object hands over. */
+/**
+ * Fires the alarm of a customer's object, and those of the projectors: D1 then has the changes that the object hands
+ * over.
+ */
 export async function deliverToD1(organizationId: string, customerId: string): Promise<void> {
   await runDurableObjectAlarm(customerStub(organizationId, customerId));
   await fireProjectors();
@@ -48,8 +51,8 @@ export async function createToldTenant(plan?: object): Promise<Tenant> {
 }
 
 /**
- * Changes the versions of the tenant's plan as a JSON merge patch, to what a version from before a rule may have. To be
- * called before the plan is used.
+ * Changes the versions of the tenant's plan by a JSON merge patch, to the contents of a version older than a rule. Call
+ * this before the plan is used.
  */
 export async function storeOlderPlan({ organizationId }: Tenant, patch: object): Promise<void> {
   await bindings.DB.prepare(

@@ -1,10 +1,10 @@
 /**
- * A vendor that bills the worst: for a request as it arrives, every usage of which one may be the dearest that the
- * vendor's own documentation allows. It knows nothing of how the service bounds a request; it reads the request itself.
+ * A vendor that bills the worst: for an arriving request, every usage that may be the most expensive one by the
+ * vendor's own documentation. It does not know how the service bounds a request; it reads the request itself.
  *
- * Input is the bytes of all texts, media at their documented maximum, and the whole context where the request lets the
- * vendor bring content of its own. It is all of one kind (written to the cache for an hour, of pictures, of sound), if the
- * request has that kind. Output is the bound that arrived, for each answer.
+ * Input is the bytes of all texts, media at their documented maximum, and the whole context if the request lets the
+ * vendor add content of its own. It is all of one kind (written to the cache for an hour, of pictures, of sound), if
+ * the request has that kind. Output is the bound that arrived, for each answer.
  */
 import { type ServiceTier, type Speed, takeUsage, type Usage } from '../../src/domain/usage.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
@@ -21,7 +21,7 @@ export interface Arrived {
   maxOutputTokens: number | undefined;
 }
 
-/** What a vendor without a bound would do, once: more than any balance of the tests. */
+/** The output of a vendor without a bound, once: more than any balance of the tests. */
 export const BOUNDLESS = 900_000_000;
 /** No vendor takes more of anything. */
 const COUNT_MAX = 1_000_000_000;
@@ -33,9 +33,9 @@ const AUDIO_TOKENS: Partial<Record<VendorKind, number>> = { google: 32, vertex: 
 const OTHER_AUDIO_TOKENS = 12.5;
 /** The bytes of a second of the WAV files that are generated. */
 const WAVE_BYTES = 16_000;
-/** What a recording in any other format may last. */
+/** The longest time of a recording in any other format. */
 const HIDDEN_SECONDS = 36_000;
-/** Around each message, and what Anthropic adds for tools. */
+/** The tokens around each message, and Anthropic's additional ones for tools. */
 const MESSAGE_TOKENS = 4;
 const TOOLS_TOKENS = 804;
 /** An image of GPT Image in high quality, and each partial one. */
@@ -52,9 +52,9 @@ const AS_JSON = new Set(['tools', 'functions', 'response_format', 'output_config
 
 /** Models that search in each call. */
 const SEARCHES = /-search-(?:preview|api)|sonar|:online$/;
-/** Models that are billed by what they hear, speak or draw, and by no token. */
+/** Models that are billed by input or output in sound or pictures, and by no token. */
 const BY_UNIT = /whisper|gpt-live-transcribe|tts-1|dall-e|imagen/;
-/** Models of before Claude 4.6, and those of which no price for a region is published. */
+/** Models before Claude 4.6, and those without a published price for a region. */
 const OLDER_CLAUDE = /claude-(?:[1-3]|instant|mythos-(?:preview|5-)|[a-z]+-4-[0-5])/;
 const HOSTED =
   /^(?:web_search|web_fetch|file_search|mcp)|^(?:googleSearch|google_search|urlContext|url_context|fileSearch)/;
@@ -165,7 +165,7 @@ class Reading {
     const bounds = this.#outputBounds();
     const bound = bounds.length === 0 ? (form === 'completions' ? 16 : Number.POSITIVE_INFINITY) : Math.min(...bounds);
     const each = Math.min(bound, maxOutputTokens);
-    // What a prediction has that the answer has not.
+    // The tokens of a prediction that the answer does not contain.
     const prediction = form === 'chat' && isObject(body.prediction) ? textsIn(body.prediction.content) : [];
     const rejected = prediction.reduce((sum, text) => sum + bytes(text), 0);
     return (each === Number.POSITIVE_INFINITY ? BOUNDLESS : each) * this.#answers() + rejected;
@@ -234,7 +234,7 @@ class Reading {
     return words.some((word) => String(word).toLowerCase() === modality);
   }
 
-  /** What a model that is billed by no token is billed by. */
+  /** The units of a model that is not billed by tokens. */
   uses(): Partial<Usage> {
     const { form, body } = this.#arrived;
     if (form === 'images' || form === 'imageEdits') return { images: numberOf(body.n) ?? 1 };
@@ -271,7 +271,7 @@ class Reading {
     return numberOf(this.#arrived.body.max_tool_calls) ?? BOUNDLESS;
   }
 
-  /** Of items of the input, and inside of other tools, too. */
+  /** Includes the tools in items of the input, and inside other tools. */
   #tools(): Json[] {
     const { body } = this.#arrived;
     const holders = [body, ...listOf(body.input).filter(isObject)];
@@ -315,7 +315,10 @@ class Reading {
     return canChoose && isChosen ? [undefined, 'us'] : [undefined];
   }
 
-  /** Anthropic's cache is for what is marked, and for what its own tools bring; those of others work by themselves. */
+  /**
+   * Anthropic's cache is for marked content, and for results of its own tools; other vendors' caches work by
+   * themselves.
+   */
   get caches(): boolean {
     return this.#arrived.kind !== 'anthropic' || this.#isMarked || this.#runsTools;
   }

@@ -1,5 +1,5 @@
 /**
- * Which Accept headers admit the vendor media type, and under which name the answer has it (RFC 9110, 12.5.1).
+ * The Accept headers that admit the vendor media type, and its name in the answer (RFC 9110, 12.5.1).
  */
 import { expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';

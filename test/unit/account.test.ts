@@ -1,6 +1,6 @@
 /**
- * The life of an account: how it opens, moves to a newer version of its plan, is canceled, and keeps its contact. Each
- * change counts one revision, and a change to what already is counts none.
+ * The life of an account: its opening, its move to a newer version of its plan, its cancellation, and its contact. Each
+ * change counts one revision, and a change without an effect counts none.
  */
 
 import { describe, expect, test } from 'vitest';

@@ -9,11 +9,11 @@ import { describe, expect, test } from 'vitest';
 import { importsOf, ROOT } from '../support/imports.ts';
 
 /**
- * What each room holds, and what it may import: a room, with `types:` for `import type` alone, or a file's path for that
- * file alone. Every room may import itself.
+ * The contents of each room, and its permitted imports: a room, with `types:` for `import type` only, or a file's path
+ * for only that file. Every room may import itself.
  */
 const ROOMS: Record<string, { holds: string; imports: string[] }> = {
-  // What all know.
+  // Rooms that all others may know.
   domain: { holds: 'the rules, pure', imports: ['src/platform/time.ts'] },
   contract: { holds: 'the wire: schemas, error codes, operations', imports: ['domain'] },
   platform: { holds: 'what the runtime gives', imports: ['package.json'] },
@@ -21,7 +21,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
   vendors: { holds: 'what model vendors ask and answer, in any runtime', imports: ['domain', 'platform'] },
   catalog: { holds: 'the model catalog', imports: ['contract', 'domain', 'platform'] },
 
-  // What is stored, and where objects are.
+  // Storage, and the addresses of objects.
   env: { holds: 'the bindings', imports: ['types:objects'] },
   objects: {
     holds: 'what the Worker knows of objects',
@@ -199,7 +199,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
 /** Arrows between rooms, of types too. */
 const ARROWS_MAX = 170;
 
-/** What people and programs meet. They reach what is stored through use cases alone. */
+/** The faces for people and programs. They reach storage only through use cases. */
 const FACES = ['http', 'console', 'ui', 'site', 'client', 'cli', 'demo'];
 const BEHIND_USE_CASES = ['config', 'history', 'objects', 'durable-objects'];
 
@@ -231,14 +231,14 @@ function violations(files: Map<string, string>): string[] {
   return found;
 }
 
-/** What each file imports, of types too. */
+/** The imports of each file, including types. */
 function targetsOf(files: Map<string, string>): Map<string, string[]> {
   return new Map(
     [...files].map(([file, source]) => [file, importsOf(source).map(({ path }) => posix.join(dirname(file), path))]),
   );
 }
 
-/** What each room imports of other rooms. */
+/** The imports of each room from other rooms. */
 function roomsOf(files: Map<string, string>): Map<string, string[]> {
   const targets = new Map<string, string[]>();
   for (const [file, imported] of targetsOf(files)) {

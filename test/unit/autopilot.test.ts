@@ -1,6 +1,6 @@
 /**
- * Promise: the autopilot of a mapping replaces a model on its day and not before, by the provider's word or a review, and
- * only where price, capabilities, credentials and the replacement's own life are known to be right.
+ * Promise: the autopilot of a mapping replaces a model on its day and not before, by the provider's statement or a
+ * review, and only if price, capabilities, credentials and the replacement's own life are certainly right.
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
@@ -133,7 +133,7 @@ describe('the replacement', () => {
     expect(codesOf(decide(entry('to-elder')))).toBe('openai/new');
   });
 
-  test('is the reviewed one where the entry says so, and no other', () => {
+  test('is the reviewed one if the entry says so, and no other', () => {
     const of = entry('old', { switchTo: 'reviewed' });
     expect(codesOf(decide(of))).toEqual(['NO_REPLACEMENT']);
     const decision = decide(of, { reviews: reviewed('openai/old', 'openai/preview') });
@@ -193,7 +193,7 @@ describe('the price', () => {
     expect(at('1.125', 12.5)).toBe('openai/new');
   });
 
-  test('is of the calls of the last 30 days where there were any, else of a typical call', () => {
+  test('is of the calls of the last 30 days if there were any, else of a typical call', () => {
     // Dearer input and cheaper output: which of the two it is depends on the calls.
     const prices = { from: card('1', '4'), to: card('2', '1') };
     const of = entry('old');

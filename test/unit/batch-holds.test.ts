@@ -1,5 +1,5 @@
 /**
- * What a batch holds is enough for its lines in any order, and not more than they need.
+ * The hold of a batch is enough for its lines in any order, and not more than they need.
  */
 
 import fc from 'fast-check';
@@ -36,7 +36,7 @@ const CARD = rateCard({ input: '0', output: '2000000000' });
 const TOKEN = 1_000n;
 const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
 
-/** Lines of the standard tier whose outputs are bounded so. */
+/** Lines of the standard tier with these bounds of their outputs. */
 function linesOf(bounds: readonly number[]): LinesByTier {
   const model = batchModel({ kind: 'openai' }, { available: true, card: CARD }, LIMITS);
   return bounds.reduce<LinesByTier>(
@@ -60,7 +60,7 @@ const wants = (lines: LinesByTier, searches = 0) => ({ lines, searches, needs: [
 /** In tokens; the bounds of a cost are some nano-USD above it. */
 const inTokens = (nanoUsd: bigint) => nanoUsd / TOKEN;
 
-/** What the batch holds; throws where it is denied. */
+/** The hold of the batch; throws if it is denied. */
 function held(of: ReturnType<typeof customer>, lines: LinesByTier): BatchHold {
   const decided = decideBatch(of, wants(lines), { expiresAtMs: EXPIRES, nowMs: NOW });
   if (!decided.ok) throw new Error(decided.denial.code);
@@ -232,7 +232,7 @@ describe('the bound of a line', () => {
     return withLine({}, model, { path: '/v1/chat/completions', model: 'm', body }, NOTHING_OPEN).lines.standard;
   };
 
-  test("is the request's own or else the model's; where neither bounds it, the usual one stands for it", () => {
+  test("is the request's own or else the model's; if neither bounds it, the usual one stands for it", () => {
     expect(at({ max_tokens: 7, n: 3 })?.outputTokens).toBe(21);
     expect(at({}, CARD, 50)?.outputTokens).toBe(50);
     expect(at({})?.outputTokens).toBe(16_384);

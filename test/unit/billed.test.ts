@@ -1,5 +1,5 @@
 /**
- * What the billing provider has of a call that was recorded before that was kept, as its charges tell.
+ * The amount that the billing provider has of an older call, derived from its charges.
  */
 import { expect, test } from 'vitest';
 import { type BilledCall, positionOfCall, positionOfMeterEvent } from '../../src/domain/billed.ts';

@@ -7,7 +7,7 @@ import { linesOf, readBounded } from '../../src/platform/bytes.ts';
 
 const encoder = new TextEncoder();
 
-/** A stream of the text, cut where the numbers say; `cancelled` tells whether it was let go before its end. */
+/** A stream of the text, cut at the given positions; `cancelled` tells whether it was released before its end. */
 function streamOf(text: string, cuts: readonly number[] = []) {
   const bytes = encoder.encode(text);
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
@@ -22,7 +22,7 @@ function streamOf(text: string, cuts: readonly number[] = []) {
         const chunk = chunks[state.pulled++];
         if (chunk) return controller.enqueue(chunk);
         controller.close();
-        // Whoever reads into memory of its own learns of the end by this.
+        // A reader with memory of its own notices the end by this.
         controller.byobRequest?.respond(0);
       },
       cancel: () => {

@@ -1,5 +1,5 @@
 /**
- * What a call with parts is charged if a part has no price, who pays for which part, and what a correction keeps of that: plain
+ * The charge of a call with parts if a part has no price, the payer of each part, and the effect of a correction: plain
  * examples.
  */
 
@@ -19,7 +19,7 @@ import { account, type PartialUsage, type PlanChange, plan, usage } from './fixt
 
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
-/** Of a premium model: a thousand times as much. */
+/** The price of a premium model: a thousand times as much. */
 const DEAR: ResolvedPrice = {
   available: true,
   card: rateCard({ input: '1000000000', output: '50000000000' }, [], { modelKey: 'made/dear' }),

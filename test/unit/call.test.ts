@@ -1,5 +1,6 @@
 /**
- * The life of a call keeps its books: what begin holds, end or timeout gives back, and only what was used is consumed.
+ * The life of a call keeps its books: an end or a timeout gives back the holds of its begin, and only real usage is
+ * consumed.
  */
 
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * The cap suite's vendor keeps to the bound that it is sent, and its log says what it billed.
+ * The cap suite's vendor keeps to the bound that it gets, and its log matches its bills.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type CapVendor, type Instructions, promptOf, startCapVendor, type VendorEntry } from '../cap/vendor.ts';
@@ -12,7 +12,7 @@ afterAll(() => vendor.close());
 
 let serial = 0;
 
-/** Asks for something; what came, and what the vendor logged of it. */
+/** Sends a request; returns its result, and the vendor's log of it. */
 async function ask(
   instructions: Partial<Instructions>,
   body: object = {},

@@ -1,5 +1,5 @@
 /**
- * The cap suite's verdict finds what must not happen, in made-up accounts of calls.
+ * The cap suite's verdict finds forbidden results, in made-up accounts of calls.
  */
 import { describe, expect, test } from 'vitest';
 import { type Attempt, type Billed, type Budget, type Facts, GOALS, judge, type Recorded } from '../cap/verdict.ts';
@@ -65,7 +65,7 @@ test('nothing is wrong with a call that was served, billed, recorded and charged
 });
 
 describe('spent beyond the balance', () => {
-  test('is found to the last unit, even where the balance recovered', () => {
+  test('is found to the last unit, even if the balance recovered', () => {
     expect(missed({ budgets: [budget({ spentMost: 1_001n })] })).toEqual({ spentBeyond: 1n });
     expect(missed({ budgets: [budget({ spentMost: 1_000n })] })).toEqual({});
   });
@@ -96,19 +96,19 @@ describe('spent beyond the balance by increments', () => {
 });
 
 describe('unused at the end', () => {
-  test('is found where a bound was left and a request was refused last', () => {
+  test('is found if a bound was left and a request was refused last', () => {
     const at = (spent: bigint) => missed({ budgets: [budget({ spent, wantedLast: 'plain' })] });
     expect(at(810n)).toEqual({ unusedBeyondBound: 190n });
     expect(at(811n)).toEqual({});
   });
 
-  test('is not counted where nobody wanted more', () => {
+  test('is not counted if nobody wanted more', () => {
     expect(missed({ budgets: [budget({ spent: 0n })] })).toEqual({});
   });
 });
 
 describe('refused although a bound was free', () => {
-  test('is found where no call was open', () => {
+  test('is found if no call was open', () => {
     expect(missed({ attempts: [attempt(), refusal()] })).toEqual({ refusedAlthoughFree: 1n });
     expect(missed({ attempts: [attempt(), refusal({ code: 'BALANCE_HELD' })] })).toEqual({ refusedAlthoughFree: 1n });
   });
@@ -190,19 +190,19 @@ describe('recorded with nothing', () => {
 });
 
 describe('charged', () => {
-  test('what the vendor billed, where its answer came', () => {
+  test('what the vendor billed, if its answer came', () => {
     expect(missed({ recorded: [record({ took: 181n })] })).toEqual({ wronglyCharged: 1n });
     expect(missed({ recorded: [record({ provisional: true })] })).toEqual({ wronglyCharged: 1n });
   });
 
-  test('a guess at most, where it did not', () => {
+  test('a guess at most, if it did not', () => {
     const attempts = [attempt({ outcome: 'left', answeredAtMs: null })];
     expect(missed({ attempts, recorded: [record({ provisional: true, took: 90n })] })).toEqual({});
-    // What claims to be the vendor's figure must be it.
+    // A claimed vendor figure must be the vendor's.
     expect(missed({ attempts, recorded: [record({ took: 90n })] })).toEqual({ wronglyCharged: 1n });
   });
 
-  test('nothing, where it was refused, or the vendor could not be reached', () => {
+  test('nothing, if it was refused, or the vendor could not be reached', () => {
     const unreachable = attempt({ outcome: 'failed', code: 'VENDOR_UNREACHABLE' });
     expect(missed({ attempts: [unreachable], billed: [] })).toEqual({ wronglyCharged: 1n });
     const silent = attempt({ outcome: 'failed', code: 'VENDOR_TIMEOUT' });
@@ -213,7 +213,7 @@ describe('charged', () => {
   });
 });
 
-test('a stream that stopped without an end is found where the vendor had ended it', () => {
+test('a stream that stopped without an end is found if the vendor had ended it', () => {
   const attempts = [attempt({ kind: 'stream', streamEnd: 'nothing' })];
   expect(missed({ attempts })).toEqual({ streamsWithoutEnd: 1n });
   expect(missed({ attempts, billed: [bill({ outcome: 'unfinished' })] })).toEqual({});

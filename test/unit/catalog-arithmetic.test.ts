@@ -1,6 +1,6 @@
 /**
- * The whole catalog adds up: for every priced model the cost is what its published decimals say, computed here a second
- * time from the text of the data file. Snapshot ids name rates, and every name finds its own model.
+ * The whole catalog adds up: for every priced model the cost equals its published decimals, computed here a second time
+ * from the text of the data file. Snapshot ids name rates, and every name finds its own model.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ interface RawModel {
 
 const text = readFileSync(join(import.meta.dirname, '../../src/catalog/models.json'), 'utf8');
 const MODELS: RawModel[] = JSON.parse(text.replace(/"(\w+UsdPerMillion|inputTokensAbove)": ([\d.]+)/g, '"$1": "$2"'));
-/** The models with a price of text; what others cost is in price-dimensions.test.ts. */
+/** The models with a text price; price-dimensions.test.ts tests the costs of others. */
 const PRICED = MODELS.filter(
   (model): model is RawModel & { pricing: RawPricing } =>
     model.pricing?.inputUsdPerMillion !== undefined && model.pricing.outputUsdPerMillion !== undefined,

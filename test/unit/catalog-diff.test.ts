@@ -1,6 +1,6 @@
 /**
- * The differences of two catalogs name every model that changed, under what changed, once, and in the same order
- * always.
+ * The differences between two catalogs name every changed model, under the kind of change, once, and always in the same
+ * order.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,5 @@
 /**
- * The catalog document: what the built-in data say passes through it unchanged, and what is misspelt does not pass at
- * all.
+ * The catalog document: the built-in data pass through it unchanged, and misspelt data do not pass at all.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

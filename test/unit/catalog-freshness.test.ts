@@ -1,6 +1,6 @@
 /**
- * The catalog's freshness: what must be read again is found on the day it becomes so, and the built-in catalog says on
- * the day of its release what its dates say.
+ * The catalog's freshness: facts to read again are found on the day they become so, and the built-in catalog agrees
+ * with its dates on the day of its release.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -1,8 +1,8 @@
 /**
- * Upstream price lists update what they know and nothing else: absent upstream is never retired, a curated date is
- * never overwritten, and a second import changes nothing.
+ * Upstream price lists update only what they contain: absent upstream is never retired, a curated date is never
+ * overwritten, and a second import changes nothing.
  *
- * Both samples are real excerpts; the prices that are expected of them were read off by hand.
+ * Both samples are real excerpts; their expected prices were read off by hand.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -234,7 +234,7 @@ describe('LiteLLM', () => {
     expect(find(read.models, 'gpt-x')).toMatchObject({ kind, capabilities: expect.arrayContaining(['batch']) });
   });
 
-  test('a batch share has four decimals, and is none where batch costs more', () => {
+  test('a batch share has four decimals, and is none if batch costs more', () => {
     const shareOf = (batches: number) => {
       const raw = fixture('litellm-sample.json');
       raw['gpt-4o'].input_cost_per_token_batches = raw['gpt-4o'].input_cost_per_token * batches;
@@ -348,7 +348,6 @@ describe('a merge', () => {
   });
 });
 
-/** An upstream of one model. */
 function upstreamOf(...entries: Partial<ImportedModel>[]): Upstream {
   const blank = { provider: 'openai', model: 'gpt-7', kind: 'chat', preview: false, ending: false } as const;
   return {

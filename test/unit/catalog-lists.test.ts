@@ -1,6 +1,5 @@
 /**
- * A list by its address says of models what it says in its own form, and what has none of the forms is an error, never
- * silence.
+ * A list by its address is read in its own form, and a list without a known form is an error, never silence.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

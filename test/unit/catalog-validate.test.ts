@@ -1,6 +1,6 @@
 /**
- * A catalog is used only where its facts agree with each other. Each rule is broken once, by one change to real data,
- * and is named with model and field.
+ * A catalog is used only if its facts agree with each other. Each rule is broken once, by one change to real data, and
+ * is named with model and field.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -9,7 +9,7 @@ import { readCatalogDocument, validateCatalog } from '../../src/catalog/validate
 
 const { models, transitions } = BUILT_IN_CATALOG;
 
-/** What is wrong after `change` to one model, as `model field: message`. */
+/** The problems after `change` to one model, as `model field: message`. */
 function problemsAfter(name: string, change: (model: CatalogModel) => void): string[] {
   const changed = structuredClone(models.find(({ model }) => model === name)) as CatalogModel;
   change(changed);

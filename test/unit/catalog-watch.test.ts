@@ -1,5 +1,6 @@
 /**
- * What the newest packages of the registry say of models and the catalog does not is found on the day on which they say it.
+ * Facts about models in the newest packages of the registry that the catalog lacks are found on the day on which they
+ * appear.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -148,7 +149,7 @@ describe('npm run catalog -- watch', () => {
     expect(said).toEqual({ ...catalogNews(BUILT_IN_CATALOG, facts), failed: [] });
   });
 
-  test('fails, and says what it could not read, where the registry lacks a package', async () => {
+  test('fails, and says what it could not read, if the registry lacks a package', async () => {
     broken.add('openai');
     const { code, said } = await watch();
     broken.clear();

@@ -1,5 +1,5 @@
 /**
- * Events of the log as sentences: every action that is written has one, in words, with links to what it names.
+ * Events of the log as sentences: every stored action has one, in words, with links to its objects.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ interface Case {
   says: string;
 }
 
-/** What each action stores, and how it reads; links are in brackets. */
+/** The stored form of each action, and its sentence; links are in brackets. */
 const CASES: Record<OperatorAction, Case> = {
   'organization.create': {
     subject: ORGANIZATION,
@@ -285,7 +285,7 @@ describe('an event reads as a sentence', () => {
     }
   });
 
-  test('whatever an earlier release stored, or where nothing was stored', () => {
+  test('whatever an earlier release stored, or if nothing was stored', () => {
     for (const action of [...OPERATOR_ACTIONS, 'thing.of_before']) {
       for (const state of [null, 'text', 7, [], {}])
         expect(textOf(action, { subject: 'x', before: state, after: state })).toMatch(/^[A-Z[]/);
@@ -293,7 +293,7 @@ describe('an event reads as a sentence', () => {
     expect(textOf('thing.of_before', { subject: 'x' })).toBe('Thing of before: x');
   });
 
-  test('with so many fields as it has room for, and where nothing changed, with none', () => {
+  test('with so many fields as it has room for, and if nothing changed, with none', () => {
     const [before, after] = [{ plan: NEW_PLAN }, { version: 4, plan: { ...NEW_PLAN, ...OTHER_PLAN } }];
     expect(textOf('plan.put', { subject: 'pro', before, after })).toBe(
       'Name New → Pro, at the limit block → downgrade, renews every month → every 2 weeks and 3 more fields on [Pro] ([version 4])',

@@ -1,6 +1,6 @@
 /**
- * The ids of two routers and of Amazon Bedrock, as clients report them: each finds its model, and costs what its channel asks.
- * The fixture is a list of these channels of 2026-11-10, with its prices.
+ * The ids of two routers and of Amazon Bedrock, as clients report them: each finds its model, and has the price of its
+ * channel. The fixture is a list of these channels of 2026-11-10, with its prices.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -22,7 +22,7 @@ const IDS = Object.entries(lists).flatMap(([channel, ids]) =>
   Object.entries(ids as unknown as Record<string, Prices>).map(([id, prices]) => ({ channel, id, prices })),
 );
 
-/** What names no model for sure: models that the catalog leaves out, and names of routers that mean several. */
+/** Names that mean no certain model: models that the catalog leaves out, and routers' names for several. */
 const NO_MODEL = new Set([
   'google/gemma-3-12b-it',
   'google/gemma-3-27b-it',
@@ -39,7 +39,7 @@ const NO_MODEL = new Set([
 
 const find = (id: string, nowMs = NOW) => matchModel(BUILT_IN_CATALOG, id, nowMs);
 
-/** USD for a million tokens of a kind; the reason where the price is not known. */
+/** USD for a million tokens of a kind; the reason if the price is not known. */
 async function usdOf(id: string, tokens: Parameters<typeof usage>[0], own: OwnPrices = new Map()): Promise<string> {
   const price = await resolvePrice(BUILT_IN_CATALOG, own, { modelUsed: id }, NOW);
   if (!price.available) return price.reason;

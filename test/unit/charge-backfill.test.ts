@@ -1,5 +1,6 @@
 /**
- * Promise: the migration that brings charges to the sums of usage gives rows of before what the projection gives new ones.
+ * Promise: the migration that adds charges to the sums of usage gives older rows the same values as the projection
+ * gives new ones.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ const HOUR = 3_600_000;
 const START = Date.UTC(2027, 2, 1, 20);
 const MIGRATIONS = join(import.meta.dirname, '../../d1-migrations');
 
-/** The statements of the migration that fill what is there already. */
+/** The statements of the migration that fill existing rows. */
 const BACKFILL = readdirSync(MIGRATIONS)
   .filter((file) => file.endsWith('.sql'))
   .map((file) => readFileSync(join(MIGRATIONS, file), 'utf8'))

@@ -1,6 +1,6 @@
 /**
- * The life of a call on the application's side: it is ended once, whatever the handler does, and nothing hides what the
- * handler did.
+ * The life of a call on the application's side: it is ended once, whatever the handler does, and nothing hides the
+ * handler's result.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';

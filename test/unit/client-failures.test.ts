@@ -13,9 +13,9 @@ import * as fail from '../support/failing-server.ts';
 
 const ALLOWED = { standard: true, premium: false, audio: false, image: false, search: false, reasoningLevel: 'HIGH' };
 const HINTS = { suggestedModelTier: 'standard', reasoningLevel: 'HIGH', policy: 'BLOCK' };
-/** Of tries that are to succeed, on however busy a machine. */
+/** The timeout of tries that have to succeed, even on a busy machine. */
 const PATIENT_MS = 10_000;
-/** Of tries that are to time out: short enough to wait for in a test. */
+/** The timeout of tries that have to time out: short enough to wait for in a test. */
 const TIMEOUT_MS = 300;
 const late = fail.slow(20 * TIMEOUT_MS);
 const timeoutFor = (...steps: fail.Step[]) =>
@@ -224,7 +224,7 @@ const LASTING: [string, fail.Step, string, number, number | undefined][] = [
   ['a redirect', fail.answers(307, '', { Location: 'http://127.0.0.1:9/' }), 'SERVICE_INVALID_RESPONSE', 1, 307],
 ];
 
-/** What Express, Fastify, Koa, Nest, h3 and Hono read of a thrown error, to answer their own client with it. */
+/** The members of a thrown error that Express, Fastify, Koa, Nest, h3 and Hono use to answer their own client. */
 const READ_BY_FRAMEWORKS = ['status', 'statusCode', 'statusMessage', 'expose', 'headers', 'getStatus', 'getResponse'];
 
 describe('permanent failures', () => {

@@ -1,6 +1,6 @@
 /**
  * A call for each request of a Hono and of an Express application: begun before the handler, ended with the response,
- * and as failed where the request failed or its client left.
+ * and failed if the request failed or its client left.
  */
 import express from 'express';
 import { Hono } from 'hono';
@@ -13,7 +13,7 @@ import { type CallVariables, callPerRequest as honoCalls } from '../../src/clien
 import * as fail from '../support/failing-server.ts';
 import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 
-/** What the service may answer, and what an application's own user must not be answered for it. */
+/** Statuses of the service that an application must not pass to its own user. */
 const REFUSALS = [400, 401, 403, 404, 409, 429, 503];
 
 const NOTHING = { standard: false, premium: false, audio: false, image: false, search: false, reasoningLevel: 'NONE' };
@@ -48,7 +48,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** What the service answers while the plan's rolling limit allows no call. */
+/** The service's answer while the plan's rolling limit allows no call. */
 const full = fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '9' }, { reason: 'ROLLING_LIMIT' });
 const whatIs = (denied: Denied) =>
   isCallDeniedError(denied) ? ['for now', denied.retryAfterSeconds] : ['by the plan'];

@@ -1,5 +1,5 @@
 /**
- * Where the client runs, and where it refuses to.
+ * The runtimes in which the client runs, and those in which it refuses to.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createClient } from '../../src/client/index.ts';

@@ -43,7 +43,7 @@ beforeEach(() => {
   return () => void vi.useRealTimers();
 });
 
-/** The settings as the service sends them, and not at all where the ETag is still theirs. */
+/** The settings in the service's form, left out if the ETag is still theirs. */
 const answersSettings = (version: string, maxAge = 300): fail.Step => {
   return ({ seen, response }) => {
     const headers = {

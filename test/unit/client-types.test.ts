@@ -11,7 +11,7 @@ import { clientTypes } from '../../src/cli/client-types.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** A change of what is published, which must be noticed. */
+/** A change to the published types, which must be noticed. */
 const CHANGES: [string, string | RegExp, string][] = [
   ['a member that is missing', /^ {2}customerUserId\?.*\n/m, ''],
   ['a member that is optional in one', 'costUSD: number', 'costUSD?: number'],
@@ -26,7 +26,7 @@ beforeAll(async () => {
   said = await compare([types, ...CHANGES.map(([, from, to]) => types.replace(from, to))]);
 });
 
-/** What the compiler says about published types, each compared with those of the source by a file of its own. */
+/** The compiler's messages about published types, each compared with the source's by a file of its own. */
 async function compare(published: string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'callmeter-client-types-'));
   const config = { extends: join(ROOT, 'tsconfig.json'), compilerOptions: { types: [] }, include: ['*.ts'] };

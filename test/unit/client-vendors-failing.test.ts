@@ -1,6 +1,6 @@
 /**
- * What becomes of a wrapped SDK's request when not all goes well: a tier that is used up, a denial, a vendor or a
- * service that fails, a caller that leaves. One request is one call, and its caller gets what the SDK gives.
+ * The fate of a wrapped SDK's request if something goes wrong: a used-up tier, a denial, a vendor or a service that
+ * fails, a caller that leaves. One request is one call, and its caller gets the SDK's own result.
  */
 import OpenAI, { APIUserAbortError, BadRequestError, RateLimitError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';

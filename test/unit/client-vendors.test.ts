@@ -1,6 +1,6 @@
 /**
- * The vendors' official SDKs, wrapped: each request is one call with the vendor's own figures, and what the SDK does
- * for its caller is what it does without the wrapper.
+ * The vendors' official SDKs, wrapped: each request is one call with the vendor's own figures, and the SDK behaves the
+ * same as without the wrapper.
  */
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
@@ -59,7 +59,7 @@ describe('OpenAI', () => {
     expect(end).toMatchObject({ modelUsed: 'gpt-5.2', inputTokens: expect.any(Number) });
     expect(Number((end as { inputTokens?: number }).inputTokens)).toBeGreaterThan(0);
     expect(end).not.toHaveProperty('unclear');
-    // The server took it: its fields are those of an end.
+    // The server accepted it: its fields are those of an end.
     expect(sdks.ends()).toHaveLength(1);
   });
 

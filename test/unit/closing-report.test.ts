@@ -1,4 +1,4 @@
-/** A run ends with what a reader looks for: which tests failed, and which files took too long. */
+/** A run ends with the facts that a reader looks for: the failed tests, and the slow files. */
 import { expect, test } from 'vitest';
 import { closingLines } from '../closing-report.ts';
 

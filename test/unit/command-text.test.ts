@@ -58,7 +58,7 @@ test('a command crosses unchanged, with every rate exact', () => {
   );
 });
 
-/** What a method of a customer's object takes. */
+/** The type that a method of a customer's object takes. */
 const end = (_command: CommandText<EndCommand>) => undefined;
 
 test('a command with a misspelt, missing or unknown field, or of another method, does not compile', () => {

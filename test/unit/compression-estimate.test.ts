@@ -1,5 +1,5 @@
 /**
- * Estimates over samples: what of a sample counts as its prompt, and how savings and money add up.
+ * Estimates over samples: the part of a sample that counts as its prompt, and the sums of savings and money.
  */
 import { describe, expect, test } from 'vitest';
 import { addSample, NO_TOTALS, techniquesOf } from '../../durable-objects/compression-job/estimate.ts';

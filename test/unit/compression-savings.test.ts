@@ -1,5 +1,5 @@
 /**
- * What compression saves on prompts as applications write them, to the token, and what must still be in them.
+ * The savings of compression on realistic prompts, to the token, and the text that must remain.
  */
 import { describe, expect, test } from 'vitest';
 import { compressText } from '../../src/compression/compress.ts';

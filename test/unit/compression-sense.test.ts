@@ -1,6 +1,6 @@
 /**
- * Below 0.7 compression changes no sense: hundreds of prompts that are made to be misread, judged by a checker that does not
- * know how they were compressed; and for each technique what it must leave alone.
+ * Below 0.7 compression changes no sense: hundreds of prompts that are made to be misread, judged by a checker that
+ * does not know how they were compressed; and the text that each technique must leave alone.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ test('the guide prints the list of rewrites that the code has', () => {
   expect(rewrites).toEqual(REWRITES.map(({ phrase, replacement }) => ({ phrase, replacement })));
 });
 
-test.each(REWRITES)('$phrase becomes $replacement where the list says so', ({ phrase, replacement, place }) => {
+test.each(REWRITES)('$phrase becomes $replacement if the list says so', ({ phrase, replacement, place }) => {
   const after = place.includes('statement')
     ? ' it is a holiday'
     : place.includes('-ing')

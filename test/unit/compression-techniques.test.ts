@@ -1,5 +1,5 @@
 /**
- * What each technique does, at which aggressiveness, and what it leaves alone because it may be meant.
+ * The effect of each technique by aggressiveness, and the text that it leaves alone because it may be meant.
  */
 import { describe, expect, test } from 'vitest';
 import { compressText } from '../../src/compression/compress.ts';
@@ -75,7 +75,7 @@ describe('politeness', () => {
     ['Hello,\nanswer it.', '\nanswer it.'],
     ['I would like you to act as a judge.', 'Act as a judge.'],
     ['Please iPhone me', 'iPhone me'],
-    // What may be meant stays.
+    // Text that may be meant stays.
     ['Always say please and thank you to users.', 'Always say please and thank you to users.'],
     ['Please and thank you are polite words.', 'Please and thank you are polite words.'],
     ['Do not use the word please.', 'Do not use the word please.'],
@@ -181,7 +181,7 @@ describe('json', () => {
   test.each([
     ['{ "a": 1,\n  "b": "x  y" }', '{"a":1,"b":"x  y"}'],
     ['See { "a": [ 1, 2 ], "b": null }!', 'See {"a":[1,2],"b":null}!'],
-    // No token is respelled, so even what JavaScript cannot hold keeps its digits.
+    // No token is respelled, so even a number that JavaScript cannot hold keeps its digits.
     ['{ "id": 12345678901234567890, "p": 1.10 }', '{"id":12345678901234567890,"p":1.10}'],
     ['{ "a": "first", "a": "second" }', '{"a":"first","a":"second"}'],
     ['{ "a": "\\u00e9 \\/ \\ud800" }', '{"a":"\\u00e9 \\/ \\ud800"}'],

@@ -1,6 +1,6 @@
 /**
- * The token estimate: deterministic, 0 for nothing, near what tokenizers count, and in time that grows with the length
- * alone.
+ * The token estimate: deterministic, 0 for nothing, near the counts of tokenizers, and in time that grows only with the
+ * length.
  */
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../src/compression/tokens.ts';

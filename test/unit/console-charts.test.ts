@@ -1,6 +1,6 @@
 /**
- * Charts show what was, and no more: every value is a mark of its own, and a time that is not over does not look like a
- * fall.
+ * Charts show past values, and nothing else: every value is a mark of its own, and an unfinished time does not look
+ * like a fall.
  */
 import { describe, expect, test } from 'vitest';
 import { TimeChart, type TimeChartProps } from '../../src/ui/charts.tsx';

@@ -1,5 +1,5 @@
 /**
- * A plan survives the form: what is shown and sent back as it was is the same plan, whatever plan it was.
+ * A plan survives the form: shown and sent back unchanged, any plan stays the same.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

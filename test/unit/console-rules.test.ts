@@ -1,6 +1,6 @@
 /**
- * Small rules of the console: what differs between two documents, where a sign-in leads, why a call was denied, and a margin as
- * a share of the revenue.
+ * Small rules of the console: the differences between two documents, the destination after a sign-in, the reason of a
+ * denial, and a margin as a share of the revenue.
  */
 
 import { describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Promise: what is known of a prompt by what its vendor counted before is never below what the vendor counts, whatever
- * requests came before; and only requests of the same customer that begin alike know of each other.
+ * Promise: the known bound of a prompt from its vendor's earlier counts is never below the vendor's count, whatever
+ * requests came before; and only requests of the same customer that begin alike share counts.
  */
 
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * Promise: docs/credit.md says of each thing that a request can make its vendor bill whether credit pays for it, as the
- * rules decide it today; and what credit pays for has an exact cost within what was held.
+ * Promise: docs/credit.md says for each billable use of a request whether credit pays for it, as the rules decide it
+ * today; and a use that credit pays for has an exact cost within its hold.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Custom meters by examples whose figures were worked out by hand, in the comments beside them.
+ * Custom meters by examples whose figures were computed by hand, in the comments beside them.
  */
 
 import { describe, expect, test } from 'vitest';

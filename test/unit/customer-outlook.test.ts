@@ -1,5 +1,5 @@
 /**
- * A customer's outlook in words: what is said of who pays next, and of what runs out first.
+ * A customer's outlook in words: the next payer, and the limit that runs out first.
  */
 import { describe, expect, test } from 'vitest';
 import { payerSentences, runsOutFirst } from '../../src/console/customer/outlook-words.ts';
@@ -44,7 +44,7 @@ const premium = (payer: Outlook['tiers'][number]['payer']): Outlook['tiers'] => 
 const said = (more: Partial<Outlook>) => payerSentences(outlook(more), NOW).map(({ text }) => text);
 
 describe('what pays next', () => {
-  test('is one sentence where the allowance pays for all', () => {
+  test('is one sentence if the allowance pays for all', () => {
     expect(said({})).toEqual(["The plan's allowance pays for every call."]);
     const tiers = premium({ by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED', instead: null });
     expect(said({ plan: plan({ name: 'Free', limits: { premiumCalls: 0 } }), tiers, meters: [] })).toEqual([
@@ -64,7 +64,7 @@ describe('what pays next', () => {
     );
   });
 
-  test('is nobody only where the next call would be denied', () => {
+  test('is nobody only if the next call would be denied', () => {
     const unpaid = (reason: 'ALLOWANCE_EXHAUSTED' | 'CREDIT_REQUIRED' | 'BALANCE_HELD') =>
       said({ tiers: premium({ by: 'nobody', reason, instead: null }), meters: [used], balance });
     expect(unpaid('ALLOWANCE_EXHAUSTED')).toEqual([
@@ -85,7 +85,7 @@ describe('what pays next', () => {
   });
 });
 
-test('"Paid" stands only where the balance or purchased units pay', () => {
+test('"Paid" stands only if the balance or purchased units pay', () => {
   const badge = (more: Partial<Outlook>) => payerSentences(outlook(more), NOW)[0]?.badge;
   const slot = (payer: Outlook['slots'][number]['payer']): Partial<Outlook> => ({
     slots: [{ slot: 'CUSTOM1', payer, units: 5n }],
@@ -112,7 +112,7 @@ describe('what runs out first', () => {
     expect(first({ meters, balance: sooner })).toMatchObject({ note: 'The balance, about 27 Nov', of: 'balance' });
   });
 
-  test('is now where something is used up that nobody pays for, and not where credit pays', () => {
+  test('is now if something is used up that nobody pays for, and not if credit pays', () => {
     const tiers = premium({ by: 'nobody', reason: 'ALLOWANCE_EXHAUSTED', instead: null });
     expect(first({ tiers, meters: [used] })).toMatchObject({ value: 'Now', note: 'Premium calls: used up' });
     expect(first({ tiers: premium({ by: 'balance' }), meters: [used], balance })).toEqual({
@@ -120,7 +120,7 @@ describe('what runs out first', () => {
       note: "the balance lasts until 4 Dec at the last 7 days' rate",
       of: 'balance',
     });
-    // What a plan never included does not run out.
+    // A meter that a plan never included does not run out.
     expect(first({ tiers, meters: [] }).value).not.toBe('Now');
   });
 

@@ -1,6 +1,6 @@
 /**
- * Nobody honest is stopped: credit pays for each request of the corpus at the catalog's prices, but for those that are
- * listed with what has no rate or no bound.
+ * No honest customer is stopped: credit pays for each request of the corpus at the catalog's prices, except the listed
+ * ones with a use that has no rate or no bound.
  */
 import { describe, expect, test } from 'vitest';
 import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';

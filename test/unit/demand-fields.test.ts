@@ -1,6 +1,6 @@
 /**
  * The tables of fields are those of the SDKs: each field, content part and tool that a type of a request has is in the
- * table of its endpoint, or unknown on purpose; and a table has nothing that no SDK and no stated source knows.
+ * table of its endpoint, or unknown on purpose; and every entry of a table is in an SDK or has a stated source.
  */
 import { describe, expect, test } from 'vitest';
 import { CHAT } from '../../src/gateway/demand/fields/chat.ts';
@@ -39,7 +39,7 @@ const TABLES: Record<RequestForm, Members> = {
   moderations: MODERATIONS,
 };
 
-/** What parts of a prompt have that only a conversation needs. */
+/** The members of parts of a prompt that only a conversation needs. */
 const EMBEDDED: Record<string, string> = {
   ...Object.fromEntries(
     `audioTranscription codeExecutionResult executableCode functionCall functionResponse mediaProcessing
@@ -51,7 +51,7 @@ const EMBEDDED: Record<string, string> = {
   documentOcr: "of the vendor's other cloud",
   mimeType: "of the vendor's other cloud",
 };
-/** A picture that moves has as many frames, and nobody says what one costs; one of lines is written by a further model. */
+/** A moving picture has several frames with an unpublished price; a picture of lines is written by a further model. */
 const MOVING_EDIT = {
   complexity: 'tokens besides those of the picture',
   frame_count: 'frames',
@@ -102,7 +102,7 @@ const UNKNOWN: Partial<Record<RequestForm, Record<string, string>>> = {
   imageEdits: { ...MOVING_EDIT, markup: 'a second picture' },
 };
 
-/** Fields of the tables that no type has, by a pattern, with where they are from. */
+/** Fields of the tables that no type has, by a pattern, with their sources. */
 const BESIDE_SDKS: readonly (readonly [RegExp, string])[] = [
   [/^\w+: (?:models|customer|conversationId|conversationTitle|projectId|compress|feature|tags)$/, 'our own'],
   [/cache_control$/, "Anthropic's marks, which vendors that are compatible with OpenAI take"],
@@ -134,7 +134,7 @@ const BESIDE_SDKS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What a table and the types of an SDK do not have in common. */
+/** The differences between a table and the types of an SDK. */
 class Comparison {
   readonly notInTable = new Set<string>();
   /** Fields of the tables that a type has, by the table that they stand in. */

@@ -1,6 +1,6 @@
 /**
- * The bound of a request's input: never below what a vendor counts, near it for text, and the whole context only where
- * the vendor alone knows what it will read.
+ * The bound of a request's input: never below a vendor's count, near it for text, and the whole context only if the
+ * vendor alone knows the content.
  */
 import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
@@ -22,7 +22,7 @@ const bound = (kind: VendorKind, model: string, body: Body, contextTokens: numbe
     contextTokens: contextTokens ?? undefined,
     fillsContext: extrasOf({ kind, model, path: pathOf(kind, body), body, asIs: true }).fillsContext,
   });
-/** Of the endpoint whose form the body has. */
+/** The path of the endpoint whose form the body has. */
 function pathOf(kind: VendorKind, { contents, content, messages, prompt, input }: Body): string {
   if (contents !== undefined) return ':generateContent';
   if (content !== undefined) return ':embedContent';
@@ -36,7 +36,7 @@ const anthropic = (body: Body) => bound('anthropic', 'claude-opus-4-8', { model:
 const google = (body: Body) => bound('google', 'gemini-3.8-flash', body);
 const user = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 
-/** What a request has around its text. */
+/** The tokens around the text of a request. */
 const FRAME_MAX = 700;
 
 describe('text', () => {
@@ -59,7 +59,7 @@ describe('text', () => {
     expect(estimate).toBeLessThan(atMost);
   });
 
-  test('for Claude counts more where a tokenizer may rewrite it', () => {
+  test('for Claude counts more if a tokenizer may rewrite it', () => {
     // One character that is rewritten to 18.
     const { atMost } = anthropic({ max_tokens: 10, ...user('\ufdfa'.repeat(1_000)) });
     expect(atMost).toBeGreaterThanOrEqual(33_000);
@@ -146,7 +146,7 @@ describe('images', () => {
   const frame = sent('gpt-6-sol', 'https://example.com/a.png').atMost - 36_000;
 
   test.each<[string, number, number]>([
-    // What the vendor bills, by its own tables.
+    // The vendor's bill, by its own tables.
     ['1024x1024 is 1,229', 1_024, 1_229],
     ['4032x3024 is 14,364', 4_032, 14_364],
   ])('of a model that counts patches count by their size: %s', (_name, width, tokens) => {

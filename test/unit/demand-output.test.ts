@@ -1,5 +1,5 @@
 /**
- * What a request asks for as output is read from every shape, and a bound reaches the vendor under its own name.
+ * The output that a request asks for is read from every shape, and a bound reaches the vendor under its own name.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ describe('a request asks for', () => {
     ['completions', { max_tokens: 10, prompt: ['a', 'b'], n: 2, best_of: 3 }, 10, 6],
     ['embeddings', { model: 'text-embedding-3-small', input: 'x' }, 0, 1],
     ['moderations', { model: 'omni-moderation-latest', input: 'x' }, 0, 1],
-    // The bound of another endpoint is none.
+    // The bound of another endpoint does not count.
     ['responses', { max_tokens: 5, max_completion_tokens: 5 }, null, 1],
     ['messages', { max_completion_tokens: 5, max_output_tokens: 5 }, null, 1],
     [CHAT, { max_output_tokens: 5, generationConfig: { maxOutputTokens: 5 } }, null, 1],
@@ -66,7 +66,7 @@ describe('a bound of 100', () => {
   const bounded = (kind: VendorKind, path: string, body: Body) => withOutputBound(body, { kind, path }, 100);
 
   test.each<[VendorKind, string, Body, Body]>([
-    // The newest name where the vendor knows it, the oldest elsewhere.
+    // The newest name if the vendor knows it, the oldest elsewhere.
     ['openai', CHAT, {}, { max_completion_tokens: 100 }],
     ['google', '/v1beta/openai/chat/completions', {}, { max_completion_tokens: 100 }],
     ['compatible', 'https://api.groq.com/openai/v1/chat/completions', {}, { max_tokens: 100 }],

@@ -1,5 +1,5 @@
 /**
- * What a request can make its vendor bill: cases that a table of fields alone does not show.
+ * The uses that a request can make its vendor bill: cases that a table of fields alone does not show.
  */
 import { describe, expect, test } from 'vitest';
 import { CREDIT_OPEN_MAX } from '../../src/contract/credit-open.ts';

@@ -1,5 +1,6 @@
 /**
- * Promise: the demo's history is the same for the same end, lies before it, and has what a newcomer is to see.
+ * Promise: the demo's history is the same for the same end, lies before it, and has everything that a newcomer should
+ * see.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

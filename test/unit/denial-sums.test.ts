@@ -1,5 +1,5 @@
 /**
- * What a denial says of its sums, as figures and as sentences: plain examples.
+ * The amounts of a denial, as figures and as sentences: plain examples.
  */
 import { describe, expect, test } from 'vitest';
 import { type DenialFigures, pastSumsSentence, presentFigures, sumsSentence } from '../../src/contract/denial.ts';

@@ -89,7 +89,7 @@ describe('requests', () => {
       ...{ allowImportingTsExtensions: true, verbatimModuleSyntax: true, exactOptionalPropertyTypes: true },
       paths: { 'callmeter/client': [join(client, 'index.ts')] },
     };
-    // What is wrong is found: without an error here, the compiler would complain.
+    // Errors are found: without one here, the compiler would complain.
     await writeFile(join(folder, 'wrong.ts'), WRONG_PROGRAM);
     const files = ['wrong.ts', ...sources.map(({ operationId }) => `${operationId}.ts`)];
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
@@ -114,7 +114,7 @@ describe('requests', () => {
     }
   });
 
-  test('in Python compile, where there is a Python', async ({ skip }) => {
+  test('in Python compile, if there is a Python', async ({ skip }) => {
     if ((await run('python3', ['--version']).catch(() => 'none')) !== '') skip('this machine has no python3');
     const sources = sourcesIn('Python');
     await Promise.all(

@@ -1,6 +1,5 @@
 /**
- * The documents are true: every code block is checked, every link leads somewhere, and what they list is what the code
- * has.
+ * The documents are true: every code block is checked, every link has a target, and their lists equal the code's.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -39,7 +38,7 @@ import {
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const documentAt = (path: string) => DOCUMENTS.find((document) => document.path === path) as Document;
 
-/** What a `json` block may show. */
+/** The shapes that a `json` block may show. */
 const SCHEMAS = {
   plan: Plan,
   sampling: SetSamplingRequest,
@@ -171,7 +170,7 @@ describe('code blocks', () => {
   });
 });
 
-/** What shells take differently when it is pasted. */
+/** Text that shells read differently when it is pasted. */
 const DIFFERENT: readonly [string, RegExp][] = [
   ['a comment', /(^|\s)#/m],
   ['a quotation without an end', /'(?!')(?<!'')/],
@@ -186,7 +185,7 @@ const DIFFERENT_BARE: readonly [string, RegExp][] = [
   ['what dash does not have', /[<>]\(|&>|<<<|\bfunction\b|\{[^\s}]*,/],
 ];
 
-/** A block without what its quoted parts say, and what is wrong with it. */
+/** A block without the contents of its quoted parts, and its problems. */
 function pastedText(block: string): { text: string; complaints: string[] } {
   const text = block.replace(/<<'(\w+)'\n[\s\S]*?\n\1$/gm, '').replace(/'[^']*'/g, "''");
   const bare = text.replace(/"[^"]*"/g, '""');
@@ -255,7 +254,7 @@ function withoutBlocks(text: string): string {
   return text.replace(/^(`{3,})[^\n]*\n[\s\S]*?^\1$/gm, '');
 }
 
-/** As GitHub makes them from headings, and those that are set by hand. */
+/** The anchors that GitHub makes from headings, and those that are set by hand. */
 function anchorsOf(text: string): Set<string> {
   const headings = [...withoutBlocks(text).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) =>
     heading

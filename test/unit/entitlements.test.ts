@@ -1,5 +1,5 @@
 /**
- * What a customer may use follows from policy, what is left, and what was asked for, and from nothing else.
+ * The entitlements of a customer follow from the policy, the remaining amounts, and the request, and from nothing else.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ function decide(change: PlanChange, requested: Requested, meters = used({}), can
   return decideEntitlements(plan(change), meters, requested, canceled, () => false);
 }
 
-/** What each cell of the tables below stands for. */
+/** The meaning of each cell of the tables below. */
 const OUTCOMES = {
   s: { standard: true, premium: false, tier: 'standard', admitted: true, downgrade: undefined },
   p: { standard: false, premium: true, tier: 'premium', admitted: true, downgrade: undefined },
@@ -226,7 +226,7 @@ describe('capabilities', () => {
 });
 
 describe('the reasoning level', () => {
-  /** The plan's ceiling, then what NONE, LOW, MEDIUM, HIGH and no wish become under it. */
+  /** The plan's ceiling, then the results of NONE, LOW, MEDIUM, HIGH and no request under it. */
   const CEILINGS: [ReasoningLevel, ReasoningLevel[]][] = [
     ['NONE', ['NONE', 'NONE', 'NONE', 'NONE', 'NONE']],
     ['LOW', ['NONE', 'LOW', 'LOW', 'LOW', 'LOW']],

@@ -1,6 +1,6 @@
 /**
- * Promise: an event of an organization gets a place when it is committed, which no other event gets before or after it; those
- * from before there were places have them in the order of their ids.
+ * Promise: an event of an organization gets a position when it is committed, which no other event ever gets; older
+ * events have positions in the order of their ids.
  */
 
 import { expect, test } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Promise: a plan with expected holds holds what the customer's answers of the model usually came to of their bounds, in
- * place of more; the vendor is sent the same bound, and the charge is the same as on an exact plan.
+ * Promise: a plan with expected holds holds the usual share that the customer's answers of the model cost of their
+ * bounds, if an exact plan would hold more; the vendor gets the same bound, and the charge is the same as on an exact
+ * plan.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -20,7 +21,7 @@ import { account, plan, usage, withBalance } from './fixtures.ts';
 /** A nano-USD for each token of input, ten for each of output. */
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
 const DEADLINE = 3_600_000;
-/** Of 1,000,000 nano-USD for the prompt and 40,000 for the output. */
+/** 1,000,000 nano-USD for the prompt and 40,000 for the output. */
 const BOUND: CallBound = {
   model: 'm',
   tier: null,
@@ -163,7 +164,7 @@ describe('a call on a plan with expected holds', () => {
     expect(lost.outcome?.charge?.amountNanoUsd).toBe('1040000');
   });
 
-  test('is charged by its bound where something has no rate, as on an exact plan', () => {
+  test('is charged by its bound if something has no rate, as on an exact plan', () => {
     const none: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
     const charged = (holds: HoldPolicy) => {
       const { account: from, call } = begin(5_000_000n, {}, { holds });

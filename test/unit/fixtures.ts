@@ -24,7 +24,7 @@ export type PlanChange = Partial<Omit<Plan, 'limits' | 'features'>> & {
   features?: Partial<Plan['features']>;
 };
 
-/** Everything unlimited and switched on, under BLOCK, but for what `change` says. */
+/** Everything unlimited and enabled, under BLOCK, except for `change`. */
 export function plan(change: PlanChange = {}): Plan {
   return {
     name: 'Test',
@@ -49,10 +49,10 @@ export function plan(change: PlanChange = {}): Plan {
   };
 }
 
-/** Of a call whose cost nothing tells. */
+/** For a call with an unknown cost. */
 export const NOTHING_KNOWN: Expected = { bounds: [], usualCharge: () => 0n };
 
-/** The output tokens that a call on the suggested tier should stay within; `null` where nothing bounds them. */
+/** The output tokens that a call on the suggested tier should stay within; `null` if nothing bounds them. */
 export function boundOf(call: Call): number | null {
   return call.suggestedTier === 'none' ? null : (outputTokensOf(call)[call.suggestedTier] ?? null);
 }

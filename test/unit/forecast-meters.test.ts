@@ -1,6 +1,6 @@
 /**
- * When a customer's limited meters are used up, of which a metric takes: a custom meter alone, or those of both tiers with the
- * part of each.
+ * The times at which a customer's limited meters of a metric are used up: a custom meter alone, or those of both tiers
+ * with the part of each.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ function account(limits: object, consumed: object, periodStartMs = NOW - PERIOD_
 
 describe('the meters of both tiers', () => {
   test('end when what is left is taken at their part of the pace', () => {
-    // Of 240 calls a day, 60 are premium: 300 left last five days. The others last.
+    // 60 of 240 calls a day are premium: 300 left last five days. The others last.
     const [standard, premium] = meterEnds(
       TIERS,
       account({ standardCalls: 9_000, premiumCalls: 1_500 }, { standardCalls: 3_600, premiumCalls: 1_200 }),

@@ -28,7 +28,7 @@ afterAll(() => vendor.close());
 
 const CODE = 'BALANCE_EXHAUSTED';
 const NODE_FETCH = globalThis.fetch;
-/** What the vendor's `[reply:6]` says, of which the first four words are granted. */
+/** The text of the vendor's `[reply:6]`; its first four words are granted. */
 const GRANTED = 'héllo 世界 👋🏽 wörld ';
 const PROMPT = 'say it [reply:6]';
 const MODEL = 'gpt-5.2';
@@ -40,7 +40,7 @@ function tokensOf(...pieces: string[]): number {
   return Math.max(count.tokens, pieces.length);
 }
 
-/** Stops each stream after so many output tokens, as the gateway does. `events` replace those of the vendor. */
+/** Stops each stream after so many output tokens, like the gateway. `events` replace those of the vendor. */
 function stopping(tokensMax: number, events?: object[]): typeof fetch {
   return async (url, init) => {
     const response = await NODE_FETCH(url, init);

@@ -1,5 +1,5 @@
 /**
- * Answers of a deprecated model say when it ends and where to read what replaces it.
+ * Answers of a deprecated model state its end and link to its replacement.
  */
 import { expect, test } from 'vitest';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';

@@ -1,5 +1,6 @@
 /**
- * What each refusal of the gateway tells a client to do: its status, whether the same request may be repeated, and when.
+ * The instructions of each refusal of the gateway to a client: its status, whether the same request may be repeated,
+ * and when.
  */
 import { expect, test } from 'vitest';
 import { ERROR_STATUS } from '../../src/contract/errors.ts';
@@ -78,7 +79,7 @@ test('a wait that is longer than what clients wait is not worth repeating', () =
   expect(toldBy('CALL_IN_FLIGHT', { retryAfterSeconds: 2 })).toEqual([409, 'true', '2']);
 });
 
-test('the attempts are told where there were several, and fit into a header', () => {
+test('the attempts are told if there were several, and fit into a header', () => {
   const attempts = new AttemptList();
   const attempt = (modelKey: string) => ({ modelKey }) as Attempt;
   attempts.add(attempt('openai/gpt-6-sol'), {

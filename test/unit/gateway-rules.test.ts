@@ -1,6 +1,6 @@
 /**
- * The gateway's rules that need no vendor: which model a name stands for, whom a request names, which effort is sent,
- * what is recorded of a batch's line, and what the caller gets of a vendor's error.
+ * The gateway's rules that need no vendor: the model of a name, the customer of a request, the effort that is sent, the
+ * record of a batch's line, and the caller's view of a vendor's error.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ describe('a name', () => {
   test.each([
     ['gpt-5.2', 'openai', 'gpt-5.2'],
     ['gpt-4o', 'openai', 'gpt-4o'],
-    // The vendor's own spelling, where the one that was asked for is none.
+    // The vendor's own spelling, if the requested one is not the vendor's.
     ['GPT-4o', 'openai', 'gpt-4o-2024-08-06'],
     ['claude-3-haiku', 'anthropic', 'claude-3-haiku-20240307'],
     ['openai/gpt-from-tomorrow', 'openai', 'gpt-from-tomorrow'],
@@ -87,7 +87,7 @@ describe('attempts', () => {
     expect(brief(await resolve('gpt-5.2', 'gpt-4o-mini', 'acme/unpriced'))).toEqual([
       { modelKey: 'openai/gpt-5.2', tier: 'premium', assertsTier: false, onDowngrade: false },
       { modelKey: 'openai/gpt-4o-mini', tier: 'standard', assertsTier: false, onDowngrade: false },
-      // Without a price, what was checked is what is said at the end.
+      // Without a price, the end states the tier that was checked.
       { modelKey: 'acme/unpriced', tier: 'standard', assertsTier: true, onDowngrade: false },
     ]);
     expect(brief(await resolve('service/premium'))).toEqual([
@@ -244,7 +244,7 @@ describe("a line of a batch's file", () => {
     );
   });
 
-  test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted where it is there', () => {
+  test('that ran without reporting usage has an unknown cost, not a zero cost, and its text is counted if it is there', () => {
     expect(
       read({ custom_id: 'a', response: { status_code: 200, body: { object: 'list', data: [] } } }).outcome,
     ).toEqual({ usage: null });
@@ -324,7 +324,7 @@ describe("a vendor's error", () => {
   });
 });
 
-describe("a vendor's key, where its vendor repeats it", () => {
+describe("a vendor's key, if its vendor repeats it", () => {
   const KEY = 'own-key-without-a-known-form';
   const told = (status: number, body: unknown) => {
     const answered = { kind: 'answer', status, ok: status < 400, headers: new Headers(), body } as const;

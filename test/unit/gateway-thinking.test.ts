@@ -1,6 +1,6 @@
 /**
  * Under a plan's ceiling a model thinks no more than the plan allows, in each vendor's own words; without one a request
- * passes as it came. A stream is held in steps only where its model does not think.
+ * passes unchanged. A stream is held in steps only if its model does not think.
  */
 import { describe, expect, test } from 'vitest';
 import { withBounds } from '../../src/gateway/admission.ts';

@@ -28,7 +28,7 @@ function translated(request: object, terms: object = {}): MessagesBody {
   return result.body;
 }
 
-/** What is translated besides the model, the bound and `hi`. */
+/** The translated members besides the model, the bound and `hi`. */
 function members(request: object, terms: object = {}): object {
   const { model: _model, max_tokens: _bound, messages: _messages, ...rest } = translated(request, terms);
   return rest;
@@ -239,7 +239,7 @@ describe('messages', () => {
       expect(translated({ messages: [HI, without] }).messages[1]).toEqual(said(...blocks));
     });
 
-    test('may be followed by a system message where it ends with a search', () => {
+    test('may be followed by a system message if it ends with a search', () => {
       const paused = { role: 'assistant', content: null, content_blocks: blocks.slice(1, 3) };
       const system = { role: 'system', content: 'be brief' };
       expect(translated({ messages: [HI, paused, system] }).messages.slice(1)).toEqual([

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
 
-/** Commits that log what they do; what a transaction that throws did is undone, as in an object's storage. */
+/** Commands that log their effects; a transaction that throws undoes them, as in an object's storage. */
 function logged() {
   const log: string[] = [];
   const commits = new GroupCommit({
@@ -32,7 +32,7 @@ function logged() {
 }
 
 describe('commands', () => {
-  it('run at once where the object is idle', async () => {
+  it('run at once if the object is idle', async () => {
     const { log, run } = logged();
     expect(run('first')).toBe('first');
     await wait(5);
@@ -69,7 +69,7 @@ describe('commands', () => {
     expect((await Promise.all(answers)).reduce((sum, count) => sum + count)).toBe(1_000);
   });
 
-  it('run again by themselves where one of them throws, which alone fails', async () => {
+  it('run again by themselves if one of them throws, which alone fails', async () => {
     const { log, run } = logged();
     run('first');
     const outcomes = await Promise.allSettled(['a', 'broken', 'b'].map(run));

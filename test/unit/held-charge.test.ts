@@ -1,5 +1,5 @@
 /**
- * What is charged of a call of which something has no rate, and how that is settled when a rate comes: plain examples.
+ * The charge of a call with a use that has no rate, and its settlement when a rate comes: plain examples.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -87,7 +87,7 @@ describe('a call of which something has no rate', () => {
     expect(chargeOf(marked)[0]).toBe('7650');
   });
 
-  test('costs its lines where the vendor exceeded what was held', () => {
+  test('costs its lines if the vendor exceeded what was held', () => {
     const much = ended(begun([BOUND]), { inputTokens: 3_001, audioInputTokens: 1, responseTokens: 10 });
     expect(chargeOf(much)).toEqual(['3100', 'HELD', 'PENDING']);
   });
@@ -97,7 +97,7 @@ describe('a call of which something has no rate', () => {
     expect([costOf(searched), ...chargeOf(searched)]).toEqual(['200', '1100', 'HELD', 'PENDING']);
   });
 
-  test('costs the whole hold where it began before the sides of a hold were told apart', () => {
+  test('costs the whole hold if it began before the sides of a hold were told apart', () => {
     const { account: from, call } = begun([BOUND]);
     const { heldForInputNanoUsd: _sides, ...before } = call.credit ?? { tiers: [], markupPercent: 0, heldNanoUsd: '0' };
     const old = ended({ account: from, call: { ...call, credit: before } }, { inputTokens: 1, audioInputTokens: 1 });
@@ -135,7 +135,7 @@ describe('a call of which something has no rate', () => {
     expect(chargeOf(made), 'it ran before its begin').toEqual([null, null, 'FAILED']);
   });
 
-  test('has no charge where it failed without usage, and its price where the vendor says what it cost', () => {
+  test('has no charge if it failed without usage, and its price if the vendor says what it cost', () => {
     const error = { code: 'E', message: 'refused' };
     expect(ended(begun([UNPRICED]), {}, NONE, { error }).call.outcome?.charge).toBeNull();
     const vendorReported = { nanoUsd: '42', isUsed: true };
@@ -184,7 +184,7 @@ describe('a charge by the hold', () => {
     ]);
   });
 
-  test('stands where an amendment reports what has no rate either, and comes back where the call is reversed', () => {
+  test('stands if an amendment reports what has no rate either, and comes back if the call is reversed', () => {
     const { account: from, call } = flex();
     const amend = (used: PartialUsage) =>
       amendCall(from, call, { report: { usage: usage(used) }, price: PRICE, fingerprint: 'f' }, WHY, IDS);

@@ -1,6 +1,6 @@
 /**
- * Promise: the customers with the highest cost of a period are exactly those, whenever and however they used it, and are
- * found through an index, not among all customers.
+ * Promise: the customers with the highest cost of a period are found exactly, for any usage, through an index and not
+ * among all customers.
  */
 
 import type { DatabaseSync } from 'node:sqlite';

@@ -1,5 +1,5 @@
 /**
- * What a call on credit holds, why one is denied, and what is recorded of one that was lost: plain examples.
+ * The hold of a call on credit, the reason of its denial, and the record of a lost call: plain examples.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -59,7 +59,7 @@ function bound(input: number, change: Partial<CallBound> = {}): CallBound {
   };
 }
 
-/** Nothing but credit pays, of which there is so much. */
+/** Only credit pays, with this much of it. */
 function onCredit(nanoUsd: bigint, change: PlanChange = {}): Account {
   const limits = { standardCalls: 0, premiumCalls: 0 };
   const opened = account(
@@ -91,7 +91,7 @@ describe('the bound of a cost', () => {
     expect(costAtMost(cost, 0)).toBe(1_018n);
   });
 
-  test('has the rates of a long prompt only where the prompt may be long', () => {
+  test('has the rates of a long prompt only if the prompt may be long', () => {
     const card = rateCard(RATES, [{ inputTokensAbove: 1_000, rates: { input: '2000000', output: '15000000' } }]);
     expect(costBound(card, TEXT, 'standard').outputNanoUsdPerMillion).toBe('10000000');
     const long = costBound(card, { ...TEXT, inputTokens: 1_001 }, 'standard');
@@ -106,7 +106,7 @@ describe('the bound of a cost', () => {
     expect(costBound(card, marked, 'standard')).toEqual({ inputNanoUsd: '2518', outputNanoUsdPerMillion: '20000000' });
   });
 
-  test('has the rates of a service tier and of a speed only where they were asked for', () => {
+  test('has the rates of a service tier and of a speed only if they were asked for', () => {
     const card = rateCard(RATES);
     card.rates.push(
       { component: 'output', nanoUsdPerMillion: '20000000', when: { serviceTier: 'priority' } },
@@ -120,7 +120,7 @@ describe('the bound of a cost', () => {
     expect(output({ speeds: ['standard', 'fast'] })).toBe('60000000');
   });
 
-  test('has what a region costs more only where the call may run in one', () => {
+  test('has what a region costs more only if the call may run in one', () => {
     const card = rateCard(RATES, [], { regionalPercent: 110 });
     const plain = { inputNanoUsd: '1018', outputNanoUsdPerMillion: '10000000' };
     const dearer = { inputNanoUsd: '1118', outputNanoUsdPerMillion: '11000000' };
@@ -130,7 +130,7 @@ describe('the bound of a cost', () => {
     expect(costBound({ ...card, region: 'eu' }, TEXT, 'standard')).toEqual(dearer);
   });
 
-  test('has the rates of a region only where the call may run in it, and adds nothing to them', () => {
+  test('has the rates of a region only if the call may run in it, and adds nothing to them', () => {
     const card = rateCard(RATES, [], { regionalPercent: 110 });
     card.rates.push({ component: 'output', nanoUsdPerMillion: '30000000', when: { region: 'eu' } });
     const output = (region: string | undefined, anyRegion: boolean) =>
@@ -141,7 +141,7 @@ describe('the bound of a cost', () => {
     expect(output(undefined, true)).toBe('30000000');
   });
 
-  test('has the rates of the cache only where the vendor may use it', () => {
+  test('has the rates of the cache only if the vendor may use it', () => {
     const card = rateCard({ ...RATES, cacheWrite: '1250000', cacheWrite1h: '2000000' });
     const input = (...components: Demand['input']) =>
       costBound(card, { ...TEXT, input: components }, 'standard').inputNanoUsd;
@@ -185,7 +185,7 @@ describe('what is held', () => {
     });
   };
 
-  test('bounds the output by the request, by the plan, and by 16,384 tokens where the plan is silent', () => {
+  test('bounds the output by the request, by the plan, and by 16,384 tokens if the plan is silent', () => {
     expect(hold([bound(0)]).outputTokens).toBe(500);
     expect(hold([bound(0)], 100).outputTokens).toBe(100);
     expect(hold([bound(0, { outputTokens: 128_000 })]).outputTokens).toBe(OUTPUT_TOKENS_MAX_DEFAULT);
@@ -193,7 +193,7 @@ describe('what is held', () => {
     expect(hold([bound(0, { outputTokens: null })], 300).outputTokens).toBe(300);
   });
 
-  test('leaves the output to request and model where the plan says so', () => {
+  test('leaves the output to request and model if the plan says so', () => {
     expect(hold([bound(0, { outputTokens: 128_000 })], null).outputTokens).toBe(128_000);
     expect(hold([bound(0, { outputTokens: null })], null).outputTokens).toBe(OUTPUT_TOKENS_MAX_DEFAULT);
   });
@@ -204,14 +204,14 @@ describe('what is held', () => {
     expect(hold([bound(7, { outputTokens: 0 })])).toMatchObject({ outputTokens: 0, leastNanoUsd: 7n, nanoUsd: 7n });
   });
 
-  test('is at least 64 and at first 1,024 output tokens where the output is held in steps', () => {
+  test('is at least 64 and at first 1,024 output tokens if the output is held in steps', () => {
     const inSteps = { inSteps: true, outputTokens: 4_000 };
     expect(hold([bound(7, inSteps)])).toMatchObject({ leastNanoUsd: 647n, nanoUsd: 10_247n, outputTokens: 4_000 });
     // No more than the whole.
     expect(hold([bound(7, { inSteps: true, outputTokens: 10 })])).toMatchObject({ leastNanoUsd: 107n, nanoUsd: 107n });
   });
 
-  test('suffices for each of several models, in steps only where all of them are', () => {
+  test('suffices for each of several models, in steps only if all of them are', () => {
     const dear = bound(5, { cost: { inputNanoUsd: '5', outputNanoUsdPerMillion: '40000000' }, outputTokens: 2_000 });
     const both = [bound(900, { inSteps: true }), dear];
     expect(hold(both)).toMatchObject({ leastNanoUsd: 80_900n, nanoUsd: 80_900n, cost: null, outputTokens: 2_000 });
@@ -239,14 +239,14 @@ describe('what is held', () => {
     expect(hold([bound(7), bound(7, thinking)])).toMatchObject({ leastNanoUsd: 40_007n, cost: null });
   });
 
-  test('is what the caller asks for where that is more, or where nothing else is known', () => {
+  test('is what the caller asks for if that is more, or if nothing else is known', () => {
     expect(hold([bound(7)], undefined, 10_000n).nanoUsd).toBe(10_000n);
     expect(hold([bound(7)], undefined, 1n).nanoUsd).toBe(5_007n);
     expect(hold([], undefined, 1n)).toMatchObject({ nanoUsd: 1n, outputTokens: null });
     expect(hold([bound(7, { cost: null })], undefined, 1n)).toMatchObject({ nanoUsd: 1n, outputTokens: null });
   });
 
-  test('is the usual charge where nothing is known: the 95th percentile with the markup, a cent at least', () => {
+  test('is the usual charge if nothing is known: the 95th percentile with the markup, a cent at least', () => {
     expect(hold([])).toMatchObject({ leastNanoUsd: CENT, nanoUsd: CENT });
     const costs = Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT);
     expect(usualCharge(costs, 0)).toBe(95n * CENT);
@@ -290,7 +290,7 @@ describe('the begin of a call on credit', () => {
     expect([availableUsd(after.wallet), outputTokensOf(call)]).toEqual([0n, { standard: 500 }]);
   });
 
-  test('of a stream begins with a smaller step where the balance covers no whole one, down to 64 tokens', () => {
+  test('of a stream begins with a smaller step if the balance covers no whole one, down to 64 tokens', () => {
     const stream = [bound(1_000, { inSteps: true, outputTokens: 4_000 })];
     expect(begin(onCredit(100_000n), stream).call.credit).toMatchObject({
       heldNanoUsd: '11240',
@@ -322,7 +322,7 @@ describe('the begin of a call on credit', () => {
     expect(begun(13_799n).denial?.code).toBe('CREDIT_REQUIRED');
     expect(begun(26_599n, { answers: 2 }).denial?.code).toBe('CREDIT_REQUIRED');
     expect(begun(26_600n, { answers: 2 }).call.credit).toMatchObject({ outputTokens: 2_560 });
-    // What others hold may be there again.
+    // An amount that others hold may be free later.
     const busy = begin(onCredit(20_000n), [bound(10_000)]).account;
     expect(begin(busy, [bound(1_000, thinking)]).denial?.code).toBe('BALANCE_HELD');
     // A caller's own, higher hold leaves the tokens as they are.
@@ -338,12 +338,12 @@ describe('the begin of a call on credit', () => {
     // The allowance of the standard tier is left: credit pays for the other alone.
     const paid = begin(onCredit(50_000n, { limits: { standardCalls: 5, premiumCalls: 0 } }), models, both).call;
     expect([paid.credit?.tiers, heldOf(paid), paid.reserved]).toEqual([['premium'], 14_000n, { standardCalls: 1 }]);
-    // What is dearer than the balance is not allowed.
+    // A model that costs more than the balance is not allowed.
     const { call: cheap } = begin(onCredit(6_000n), models, both);
     expect([cheap.allowed.premium, cheap.credit?.tiers, heldOf(cheap)]).toEqual([false, ['standard'], 6_000n]);
   });
 
-  test('lets go of the lower tier where one is held in steps and the other whole, and both together do not fit', () => {
+  test('lets go of the lower tier if one is held in steps and the other whole, and both together do not fit', () => {
     const models = [
       bound(1_000, { tier: 'standard', inSteps: true, outputTokens: 4_000 }),
       bound(1_000, { tier: 'premium', outputTokens: 100 }),
@@ -352,7 +352,7 @@ describe('the begin of a call on credit', () => {
     expect([call.status, call.credit?.tiers, heldOf(call)]).toEqual(['IN_PROGRESS', ['premium'], 2_000n]);
   });
 
-  test('holds a model that stands in for another only where the plan downgrades', () => {
+  test('holds a model that stands in for another only if the plan downgrades', () => {
     const models = [
       bound(1_000, { tier: 'premium', ifLost: { modelUsed: 'dear', inputTokens: 1, price: PRICE } }),
       bound(500, { tier: 'standard', onDowngrade: true, ifLost: { modelUsed: 'cheap', inputTokens: 1, price: PRICE } }),
@@ -376,7 +376,7 @@ describe('the begin of a call on credit', () => {
     expect(reserved(2_000, 60, bound(0))).toBe(60);
     expect(reserved(2_000, null, bound(0, { outputTokens: null }))).toBe(2_000);
     expect(reserved(2_000, null)).toBe(2_000);
-    // The dearest bound of those that may run at the expense of the tier.
+    // The highest bound of those that may run on credit for the tier.
     expect(reserved(2_000, null, bound(0, { outputTokens: 30, tier: 'standard' }), bound(0, { tier: 'premium' }))).toBe(
       30,
     );
@@ -400,7 +400,7 @@ describe('the steps of an open call', () => {
     expect(extend(last, 9_999).account).toBe(last.account);
   });
 
-  test('are smaller where the balance ends, and none is smaller than 64 tokens', () => {
+  test('are smaller if the balance ends, and none is smaller than 64 tokens', () => {
     const small = extend(stream(12_240n), 2_048);
     expect([small.heldTokens, heldOf(small.call)]).toEqual([1_124, 12_240n]);
     const refused = stream(11_879n);
@@ -408,7 +408,7 @@ describe('the steps of an open call', () => {
     expect(extend(stream(11_880n), 2_048).heldTokens).toBe(1_088);
   });
 
-  test('are smaller than that where no more remains to the bound', () => {
+  test('are smaller than that if no more remains to the bound', () => {
     expect(extend(stream(100_000n, 1_030), 2_054).heldTokens).toBe(1_030);
     expect(extend(stream(11_299n, 1_030), 2_054).heldTokens).toBe(1_024);
   });
@@ -502,7 +502,7 @@ describe('a denial', () => {
     expect(denial(canceled)).toEqual({ code: 'SUBSCRIPTION_CANCELED' });
   });
 
-  test('asks for credit where there is too little of it, and to wait where open calls hold what is needed', () => {
+  test('asks for credit if there is too little of it, and to wait if open calls hold what is needed', () => {
     expect(denial(onCredit(0n))).toMatchObject({ code: 'CREDIT_REQUIRED', meter: 'standardCalls', limit: 0, used: 0 });
     expect(denial(onCredit(5_999n))).toMatchObject({ code: 'CREDIT_REQUIRED', money: { neededNanoUsd: '6000' } });
     const busy = begin(onCredit(7_000n), [bound(1_000)]).account;
@@ -631,7 +631,7 @@ describe('a call that was lost', () => {
     expect(ended(onAllowance, broken).report).toMatchObject({ usage: { responseTokens: 70 }, outputBasis: 'text' });
   });
 
-  test('is not estimated where its whole answer came and an allowance pays', () => {
+  test('is not estimated if its whole answer came and an allowance pays', () => {
     const free = begin(account(plan()), [bound(1_000, { ifLost })]).call;
     expect(ended(free, { isWhole: true })).toEqual({ report, price: none });
     expect(ended(free, { isWhole: false }).report.usageSource).toBe('estimated');

@@ -1,6 +1,6 @@
 /**
- * A customer is the same customer in every spelling that clients send; where spellings disagree, the first of
- * camelCase, snake_case and the nested legacy object wins, field by field.
+ * A customer is the same customer in every spelling that clients send; if spellings disagree, the first of camelCase,
+ * snake_case and the nested legacy object wins, field by field.
  */
 import { describe, expect, test } from 'vitest';
 import { resolveIdentity } from '../../src/contract/identity.ts';

@@ -1,5 +1,5 @@
 /**
- * The bounds of JSON from outside, and what they spare: a text that breaks one is not parsed.
+ * The bounds of JSON from outside: a text that breaks one is not parsed.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import {

@@ -1,5 +1,6 @@
 /**
- * Latency of many requests, kept as counts: what is read of them is never less than the truth, and at most one bound above it.
+ * Latency of many requests, kept as counts: the figure that is read is never below the truth, and at most one bound
+ * above it.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

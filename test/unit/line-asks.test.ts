@@ -1,5 +1,5 @@
 /**
- * Promise: a line of a batch is found again by its custom id, with what it asked for; where that is not kept, it is not known.
+ * Promise: a line of a batch is found again by its custom id, with its ask; if the ask is not kept, it is unknown.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,5 +1,6 @@
 /**
- * A line of the log says what failed and why, and nothing that a customer sent. One function writes them all.
+ * A line of the log contains the failure and its reason, and nothing that a customer sent. One function writes them
+ * all.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';

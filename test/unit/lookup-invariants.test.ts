@@ -1,5 +1,5 @@
 /**
- * What holds for every model of the catalog, whatever it is and whatever the caller asks for.
+ * The rules for every model of the catalog, whatever the caller asks for.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ const listed = ({ equivalents, variants, alternatives }: Resolution) => [...equi
 /** Faults are collected and compared once: there are a hundred thousand facts. */
 type Fault = [fact: string, found: unknown];
 
-/** What every model resolves to for a purpose, found once. */
+/** The resolutions of every model for a purpose, found once. */
 const byPurpose = new Map<string, Promise<{ model: CatalogModel; resolution: Resolution; policy: LookupQuery }[]>>();
 function resolvedFor(purpose: (typeof PURPOSES)[number]) {
   const found = byPurpose.get(purpose);
@@ -310,7 +310,7 @@ test('a replacement that cannot serve the typical request is named with what it 
   expect(exact.warnings.join()).not.toMatch(/is below/);
 });
 
-test('a replacement is safe to apply where the provider names it, it is live, and its price can be compared', async () => {
+test('a replacement is safe to apply if the provider names it, it is live, and its price can be compared', async () => {
   const safe = [];
   for (const { model, resolution } of await resolvedFor('upgrade')) {
     const official = resolution.equivalents.filter(({ confidence }) => confidence === 'authoritative');
@@ -477,7 +477,7 @@ describe('similarity', () => {
     expect(similarities({ contextTokens: 1_024 })).toMatchObject({ context: 0.25 });
   });
 
-  test('is one half where nothing is known', () => {
+  test('is one half if nothing is known', () => {
     expect(similarities({ releasedAt: undefined, capabilities: [], contextTokens: undefined } as never)).toMatchObject({
       recency: 0.5,
       capabilities: 0.5,

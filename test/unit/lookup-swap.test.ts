@@ -1,5 +1,6 @@
 /**
- * What the lookup says about a swap: who may use the replacement, how good its evidence is, and what changes with it.
+ * The lookup's statements about a swap: the accounts that may use the replacement, the quality of its evidence, and the
+ * changes.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';

@@ -1,6 +1,6 @@
 /**
- * Promise: of an answer that was lost, prompt and uses count as the most that its vendor can count, unless the vendor said
- * what they were; of a whole answer they count as we count them.
+ * Promise: for a lost answer, prompt and uses count as the most that its vendor can count, unless the vendor reported
+ * them; for a whole answer they count by our own count.
  */
 import { describe, expect, test } from 'vitest';
 import type { CallBound } from '../../src/domain/bound.ts';

@@ -1,8 +1,8 @@
 /**
  * The spellings that people and clouds really use, and the model each one means: the strategy and the key, or nobody.
  *
- * The public lookup and pricing agree on every one of them, but for those that pricing must leave alone: fuzzy ones,
- * and the list of certain readings that are not certain enough to charge for.
+ * The public lookup and pricing agree on every one of them, except those that pricing must leave alone: fuzzy ones, and
+ * the listed readings that are not certain enough to charge for.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -477,7 +477,7 @@ describe('with a provider', () => {
     ['claude-3-5-sonnet', 'google', null],
     ['ft:gpt-3.5-turbo:acme::x', 'openai', 'normalized openai/gpt-3.5-turbo-0125'],
     ['ft:gpt-3.5-turbo:acme::x', 'google', null],
-    // A near miss only of its own models.
+    // A near miss finds only the provider's own models.
     ['gpt-4o-min', 'openai', 'fuzzy openai/gpt-4o-mini-2024-07-18'],
     ['gpt-4o-min', 'anthropic', null],
     ['claude-35-sonet', 'openai', null],
@@ -486,7 +486,7 @@ describe('with a provider', () => {
     ['azure/gpt-4o', 'openai', 'normalized openai/gpt-4o-2024-08-06'],
     ['azure/gpt-4o', 'google', null],
     ['vertex_ai/claude-3-haiku@20240307', 'google', null],
-    // The name itself says whose model it is.
+    // The name itself identifies the provider.
     ['openai/gpt-4o', 'openai', 'alias openai/gpt-4o-2024-08-06'],
     ['publishers/anthropic/models/claude-3-haiku@20240307', 'google', 'normalized anthropic/claude-3-haiku-20240307'],
     ['anthropic/claude-3-haiku', 'openai', 'snapshot anthropic/claude-3-haiku-20240307'],

@@ -1,5 +1,5 @@
 /**
- * A broken rule is told as it is: what is refused is never named as the bound that is allowed.
+ * A broken rule is reported exactly: a refused value is never named as the allowed bound.
  */
 import { expect, test } from 'vitest';
 import { z } from 'zod';

@@ -119,7 +119,7 @@ describe('the replacement', () => {
     });
   });
 
-  test('is the reviewed one where the vendor names none, with the reason of the review', async () => {
+  test('is the reviewed one if the vendor names none, with the reason of the review', async () => {
     const review = {
       ...{ modelKey: 'openai/new', replacementModelKey: 'openai/named', reason: 'cheaper' },
       reviewedAtMs: SHUTDOWN,
@@ -159,7 +159,7 @@ describe('the cost of traffic', () => {
     expect(found.notPriced).toEqual(['imageOutput', 'webSearch', 'audio', 'input (serviceTier flex)']);
   });
 
-  test('is not known, and not zero, where nothing that costs has a rate', () => {
+  test('is not known, and not zero, if nothing that costs has a rate', () => {
     expect(cost(traffic({ searches: 2 }))).toMatchObject({ nanoUsd: null, notPriced: ['webSearch'] });
     expect(cost(traffic({})).nanoUsd).toBe(0n);
   });

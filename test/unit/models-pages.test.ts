@@ -1,5 +1,5 @@
 /**
- * The public pages of a model that ends: how long it may be used, what replaces it, and no advice that contradicts this.
+ * The public pages of a model that ends: how long it may be used, its replacement, and no advice that contradicts this.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';

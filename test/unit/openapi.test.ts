@@ -1,6 +1,6 @@
 /**
- * Promise: the OpenAPI document is valid, names every route of the contract, says of every field what it is, and its
- * examples hold its own schemas.
+ * Promise: the OpenAPI document is valid, names every route of the contract, describes every field, and its examples
+ * match its own schemas.
  */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * An operator's operation can be reached in every way: by API, command and console, and a document names it. What can be
- * put can be read and deleted.
+ * An operator's operation can be reached in every way: by API, command and console, and a document names it. Everything
+ * that can be put can be read and deleted.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { PROJECT_DIR } from '../../src/cli/server.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
 import { implemented } from '../../src/operator/implemented.ts';
 
-/** Puts without a DELETE, each with what stands in its place. */
+/** Puts without a DELETE, each with its substitute. */
 const KEPT: Readonly<Record<string, string>> = {
   '/operator/organizations/{org}/plans/{planId}': 'customers have its versions, and calls refer to them',
   '/v1/compression/profile': 'a profile that compresses nothing is put instead',
@@ -44,7 +44,7 @@ const textsIn = (folder: string, ending: RegExp) =>
 const DOCUMENTS = `${textsIn('docs', /\.md$/)}${readFileSync(join(PROJECT_DIR, 'README.md'), 'utf8')}`;
 const CONSOLE = textsIn('src/console', /\.tsx?$/);
 
-/** Operations that no page names: the page that shows the same all the same, or the reason why none does. */
+/** Operations that no page names: the page that shows the same, or the reason for none. */
 const WITHOUT_NAME: Readonly<Record<string, { page: string } | { reason: string }>> = {
   listOrganizations: { page: 'pages/organizations.tsx' },
   readOrganization: { page: 'app.tsx' },

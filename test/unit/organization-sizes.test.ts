@@ -1,7 +1,7 @@
 /**
  * Promise: the numbers of customers and samples that D1 keeps of each organization are those of its rows.
  *
- * The triggers run on SQLite itself, as D1 runs them.
+ * The triggers run on SQLite itself, like in D1.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';

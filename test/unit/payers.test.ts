@@ -1,6 +1,6 @@
 /**
- * Which credits get back what a mistake took, by ledgers that were worked out by hand: A and Z never expire, and B, which does,
- * is spent before them.
+ * The credits that get back the amount of a mistake, by ledgers that were computed by hand: A and Z never expire; B
+ * expires, and is spent before them.
  */
 import { expect, test } from 'vitest';
 import { mistakenCharge, payersOf } from '../../src/domain/payers.ts';

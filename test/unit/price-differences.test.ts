@@ -1,6 +1,6 @@
 /**
- * Promise: what a call costs is what an independent list of prices says, for each model and dimension that both know, or the
- * difference is explained in test/fixtures/price-differences.json.
+ * Promise: the cost of a call equals that by an independent list of prices, for each model and dimension that both
+ * know, or the difference is explained in test/fixtures/price-differences.json.
  */
 import { calcPrice } from '@pydantic/genai-prices';
 import { expect, test } from 'vitest';
@@ -103,6 +103,6 @@ test('no cost differs from the independent one without an explanation, and no ex
     }
   }
   expect(found.sort()).toEqual(explained.sort());
-  // Of so many; the others agree.
+  // The number of compared figures; the others agree.
   expect({ compared, differ: found.length }).toEqual({ compared: 896, differ: 56 });
 });

@@ -1,6 +1,6 @@
 /**
- * Every dimension that vendors charge, from their answers as they come: what is read, and what it costs at rates that are
- * written here. Amounts are worked out by hand: one USD per million tokens is 1,000 nano-USD a token.
+ * Every dimension that vendors charge, from their unmodified answers: the usage that is read, and its cost at the rates
+ * below. Amounts are computed by hand: one USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
 import { type RateCard, rateOf, tierOfPrice } from '../../src/domain/price.ts';
@@ -106,7 +106,7 @@ const content = (usageMetadata: object, candidate: object = {}) => ({
 const modality = (name: string, tokenCount: number) => ({ modality: name, tokenCount });
 
 interface Golden {
-  /** What is charged, and why. */
+  /** The charged use, and the reason. */
   name: string;
   card: RateCard;
   answer: object;
@@ -378,7 +378,7 @@ describe('a condition', () => {
     expect(nano({ ...listed, region: 'us' }, { inputTokens: 10 }), 'the region of the name').toBe(11_000n);
   });
 
-  test('of a long prompt is not known where the price states it under other conditions alone', () => {
+  test('of a long prompt is not known if the price states it under other conditions alone', () => {
     const price = card('a', [
       ...text('1', '2'),
       rateOf('input', '2', 1_000_000, { promptTokensAbove: 100 }),
@@ -392,7 +392,7 @@ describe('a condition', () => {
     );
   });
 
-  test('of a batch has its own rates where the price lists them, and half the standard ones otherwise', () => {
+  test('of a batch has its own rates if the price lists them, and half the standard ones otherwise', () => {
     const price = card('a', [...text('1', '2'), rateOf('input', '0.4', 1_000_000, { serviceTier: 'batch' })]);
     expect(nano(price, { inputTokens: 10 }, 'batch')).toBe(4_000n);
     expect(nano(card('a', text('1', '2')), { inputTokens: 10 }, 'batch')).toBe(5_000n);

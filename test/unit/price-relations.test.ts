@@ -1,6 +1,6 @@
 /**
- * Promise: an own price that states few rates of tokens costs what the catalog's relations say of the others, each as an
- * assumption of the calls that use it; what it states itself always wins, and a strict price has nothing else.
+ * Promise: an own price with few token rates has the catalog's relations for the others, each as an assumption of the
+ * calls that use it; its own rates always win, and a strict price has nothing else.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';

@@ -1,7 +1,8 @@
 /**
- * Money is exact: every class of model costs what its published rates say, to the nano-USD, and an assumption is named.
+ * Money is exact: the cost of every class of model follows from its published rates, to the nano-USD, and an assumption
+ * is named.
  *
- * All expected amounts are worked out by hand: one USD per million tokens is 1,000 nano-USD per token.
+ * All expected amounts are computed by hand: one USD per million tokens is 1,000 nano-USD per token.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';

@@ -1,8 +1,8 @@
 /**
- * Promise: D1 keeps of a call what its object recorded, byte for byte, and its columns say the same; of a customer it has the
+ * Promise: D1 keeps the object's record of a call byte for byte, with matching columns; for a customer it has the
  * newest account.
  *
- * The statements run on SQLite itself, as D1 runs them.
+ * The statements run on SQLite itself, like in D1.
  */
 
 import type { DatabaseSync } from 'node:sqlite';

@@ -1,6 +1,6 @@
 /**
- * Promise: what a vendor's counter is sent has only fields that it takes, by the types of the vendors' SDKs as they are
- * installed, and all of a prompt; or it is sent nothing.
+ * Promise: a vendor's counter gets only fields that it takes, by the types of the vendors' installed SDKs, and the
+ * whole prompt; or it gets nothing.
  */
 import { describe, expect, test } from 'vitest';
 import { askCounter, countRequest, isCounted, type PromptToCount } from '../../src/vendors/prompt-counter.ts';

@@ -1,6 +1,6 @@
 /**
- * What a region costs more than everywhere, by the word of the provider and of the channel that serves the model: a table of
- * what callers report. Where neither says it, the cost of the call is not known.
+ * The surcharge of a region, according to the provider and the channel that serves the model: a table of callers'
+ * reports. If neither states it, the cost of the call is not known.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -19,7 +19,7 @@ async function cost(reported: ReportedModel, region?: string): Promise<bigint | 
   return priced.known ? priced.cost.totalNanoUsd : priced.reason;
 }
 
-/** What the call costs, in percent of the same tokens everywhere. */
+/** The cost of the call, in percent of the same tokens without a region. */
 async function percentOf(reported: ReportedModel, region?: string): Promise<number | string> {
   const [there, everywhere] = [await cost(reported, region), await cost(reported, 'global')];
   if (typeof everywhere === 'string') throw new Error(`${reported.modelUsed}: ${everywhere}`);
@@ -32,7 +32,7 @@ type Row = [modelUsed: string, providerUsed: string | undefined, region: string,
 
 describe('a region that the call reports', () => {
   test.each<Row>([
-    // Anthropic: the models that take `inference_geo`, which are those from Claude 4.6 on.
+    // Anthropic: the models that take `inference_geo`, from Claude 4.6 on.
     ['claude-opus-5-5', 'anthropic', 'us', 110],
     ['claude-sonnet-4-6', 'anthropic', 'us', 110],
     ['claude-opus-4-5', 'anthropic', 'us', unknown('us')],
@@ -50,7 +50,7 @@ describe('a region that the call reports', () => {
     ['gpt-5.2', 'openai', 'eu', 100],
     ['gpt-4o', undefined, 'eu', 100],
     ['gpt-6-sol', 'openai', 'eu', unknown('eu')],
-    // Azure has regions and data zones at prices of its own, which are not the vendor's.
+    // Azure has regions and data zones with its own prices, which differ from the vendor's.
     ['gpt-5.4', 'azure', 'eu', unknown('eu')],
     ['gpt-6.1-sol', 'azure-openai', 'swedencentral', unknown('swedencentral')],
     ['gpt-4o', 'azure', 'eu', unknown('eu')],

@@ -1,7 +1,7 @@
 /**
- * What an expert would answer: for each question the models that he would accept in the first place, held against the
- * built-in catalog. Each answer has several models where experts would differ, and where a model that is newer than
- * the catalog would be right.
+ * An expert's answers: for each question, the models that the expert would accept as the first choice, compared with
+ * the built-in catalog. An answer has several models if experts would differ, or if a model that is newer than the
+ * catalog would be right.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -16,7 +16,7 @@ import { sampleOfEach } from '../support/sweep.ts';
 
 const DAY = '2026-11-23';
 const models = BUILT_IN_CATALOG.models;
-/** For what must hold of every model: some of each provider, kind of work, specialty and status. */
+/** For the rules of every model: some of each provider, kind of work, specialty and status. */
 const SOME = sampleOfEach(
   models,
   (model) => [model.provider, model.kind, specialtyOf(model), model.lifecycle.status].join(),
@@ -125,7 +125,7 @@ async function resolve(path: string, query: Record<string, string>): Promise<Res
   return resolveKey(BUILT_IN_CATALOG, parsed.key, LookupQuery.parse(query), DAY);
 }
 
-/** What is in the first place: the recommendation, else the head of the list that the purpose is about. */
+/** The first choice: the recommendation, otherwise the head of the list for the purpose. */
 function answerOf(resolution: Resolution, purpose: LookupPolicy['purpose']): string | undefined {
   const { recommendedModelKey, equivalents, variants, alternatives } = resolution;
   const lists = purpose === 'fallback' ? [alternatives, equivalents, variants] : [equivalents, variants, alternatives];

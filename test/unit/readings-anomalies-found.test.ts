@@ -1,6 +1,7 @@
 /**
- * On public series that no constant was chosen on, of which windows have an injected episode: what is found of it with
- * two weeks of history and with more, how little else is, and that more is found than by 3-sigma by hour of week.
+ * On public series that no constant was chosen on, with injected episodes in some windows: the share that is found with
+ * two weeks of history and with more, the small number of other episodes, and a better result than 3-sigma by hour of
+ * week.
  */
 import { describe, expect, test } from 'vitest';
 import { INJECTIONS, recallTable } from '../readings/anomaly-table.ts';
@@ -38,7 +39,7 @@ describe('on series that no constant was chosen on', () => {
     },
   );
 
-  test('more is found than by 3-sigma by hour of week where history is short, and less of what is usual', () => {
+  test('more is found than by 3-sigma by hour of week if history is short, and less of what is usual', () => {
     for (const row of rows.filter(({ resolution, days }) => resolution === 'day' && days === 14))
       for (const [at, { name }] of INJECTIONS.entries())
         expect(row.found[at], name).toBeGreaterThan(row.foundBySigma[at] ?? 0);

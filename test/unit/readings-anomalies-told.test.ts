@@ -1,5 +1,5 @@
 /**
- * What is told of an episode: its sentence, what explains it, and the identity by which it is known again.
+ * The report of an episode: its sentence, its explanation, and its identity.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -147,7 +147,7 @@ describe('what explains an episode', () => {
     ).toMatchObject({ key: 'a', change: -0.25, share: 1 });
   });
 
-  test('names customers, and nothing where nothing changed', () => {
+  test('names customers, and nothing if nothing changed', () => {
     const customers = { now: [usage('', 1, 8, { customerId: asCustomerId('alpha'), feature: '' })], before: [] };
     const all = { now: [usage('a', 1, 10)], before: [] };
     expect(contributions('SPEND_SPIKE', all, customers)).toContainEqual({

@@ -1,5 +1,5 @@
 /**
- * What an episode says, and what is none: small counts, intermittent use, short histories, a new level.
+ * The facts of an episode, and cases without one: small counts, intermittent use, short histories, a new level.
  */
 import { describe, expect, test } from 'vitest';
 import { seasonalExpectation } from '../../src/readings/anomalies/baseline.ts';
@@ -12,7 +12,7 @@ const START = Date.UTC(2026, 0, 5);
 type Change = Partial<Omit<UsageBucket, 'startMs' | 'endMs'>>;
 
 /**
- * Days of 100 calls at one each, of which one fails, bent by `change`. A small rhythm keeps them from being all the
+ * Days of 100 calls at one each, one of them failed, changed by `change`. A small rhythm keeps them from being all the
  * same.
  */
 function days(count: number, change: (day: number) => Change = () => ({})): UsageBucket[] {
@@ -82,13 +82,13 @@ describe('spend spikes', () => {
     expect(episode?.evidence.ratio).toBe(Math.round((1200 / (episode?.expected ?? 0)) * 100) / 100);
   });
 
-  test('are not found where nothing was called or nothing was spent', () => {
+  test('are not found if nothing was called or nothing was spent', () => {
     expect(found(days(30, () => ({ calls: 0, spend: 0, failedCalls: 0, models: {} })))).toEqual([]);
     expect(found(days(30, (day) => ({ calls: day === 20 ? 1 : 0, failedCalls: 0, spend: 0, models: {} })))).toEqual([]);
   });
 
   test('of a customer with a few calls are measured in calls, however little one costs', () => {
-    // One call a day and 40 on one day; a single call more is none.
+    // One call a day and 40 on one day; a single additional call is not an episode.
     const few = (calls: number, cost: number) =>
       found(
         days(40, (day) => ({
@@ -206,7 +206,7 @@ describe('error bursts', () => {
     expect(episode?.evidence).toMatchObject({ calls: 101, failedShare: 0.5941 });
   });
 
-  test('are found where some days have no calls', () => {
+  test('are found if some days have no calls', () => {
     const idle: Change = { calls: 0, spend: 0, failedCalls: 0, models: {} };
     expect(found(days(60, (day) => (day === 40 ? { failedCalls: 60 } : day % 7 === 6 ? idle : {})))).toEqual([
       ['ERROR_BURST', 40, 41],
@@ -290,7 +290,7 @@ describe('new expensive models', () => {
     expect(detectAnomalies(of(19), 'day')).toEqual([]);
   });
 
-  test('are judged by the days so far where a week has not passed', () => {
+  test('are judged by the days so far if a week has not passed', () => {
     const [episode] = detectAnomalies(from(57, 0.7), 'day');
     expect(episode).toMatchObject({ kind: 'NEW_EXPENSIVE_MODEL', endMs: START + 60 * DAY_MS, evidence: { days: 3 } });
   });

@@ -1,6 +1,6 @@
 /**
- * Forecasts of the held-out public series: the interval holds what it promises, and the
- * error and the score are better than those of simple rules. `npm run test:readings` has the tables of all series.
+ * Forecasts of the held-out public series: the interval holds the promised share, and the error and the score are
+ * better than those of simple rules. `npm run test:readings` has the tables of all series.
  */
 import { describe, expect, test } from 'vitest';
 import type { ForecastQuality } from '../../src/readings/forecast/forecast.ts';
@@ -44,14 +44,14 @@ describe('forecasts of the held-out series', () => {
 
   const graded = (grade: ForecastQuality) => trials.filter(({ quality }) => quality === grade);
 
-  // Of 3,600 moments, a grade has at least five hundred, many of them of the same weeks.
-  test.each(['HIGH', 'MEDIUM', 'LOW'] as const)('hold 76 to 84 percent where quality says %s', (grade) => {
+  // Each grade has at least five hundred of the 3,600 moments, many of them from the same weeks.
+  test.each(['HIGH', 'MEDIUM', 'LOW'] as const)('hold 76 to 84 percent if quality says %s', (grade) => {
     expect(graded(grade).length).toBeGreaterThan(500);
     expect(heldShare(graded(grade))).toBeGreaterThanOrEqual(0.76);
     expect(heldShare(graded(grade))).toBeLessThanOrEqual(0.84);
   });
 
-  test('hold no fewer outcomes where quality says HIGH than where it says MEDIUM', () => {
+  test('hold no fewer outcomes if quality says HIGH than if it says MEDIUM', () => {
     expect(heldShare(graded('HIGH'))).toBeGreaterThanOrEqual(heldShare(graded('MEDIUM')));
   });
 

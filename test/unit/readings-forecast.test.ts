@@ -1,6 +1,5 @@
 /**
- * What a forecast answers: its statuses, its period, its method and quality, and the instant at which an allowance
- * ends.
+ * A forecast's answer: its statuses, its period, its method and quality, and the instant at which an allowance ends.
  */
 import { describe, expect, test } from 'vitest';
 import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';
@@ -246,7 +245,7 @@ describe('the interval of the exhaustion', () => {
     expect(latestMs).toBeLessThan(uneven.horizonEndMs ?? 0);
   });
 
-  test('is open where an allowance lasts at P10, at the expectation, at P90', () => {
+  test('is open if an allowance lasts at P10, at the expectation, at P90', () => {
     const { expected = 0, p10 = 0, p90 = 0 } = result.remaining ?? {};
     const open = (remaining: number) => Object.values(of(remaining) ?? {}).map((atMs) => atMs === null);
     expect(open(0.99 * p10)).toEqual([false, false, false]);
@@ -255,7 +254,7 @@ describe('the interval of the exhaustion', () => {
     expect(open(1.01 * p90)).toEqual([true, true, true]);
   });
 
-  test('is now where nothing remains, and absent without a limit', () => {
+  test('is now if nothing remains, and absent without a limit', () => {
     expect(of(0)).toEqual({ earliestMs: uneven.nowMs, expectedMs: uneven.nowMs, latestMs: uneven.nowMs });
     expect(of(null)).toBeNull();
   });
@@ -361,7 +360,7 @@ describe('the interval', () => {
     expect(relative(3)).toBeLessThan(relative(7));
   });
 
-  test('is nothing where nothing is expected, and where no error ever was', () => {
+  test('is nothing if nothing is expected, and if no error ever was', () => {
     expect(quantilesOf(windowSpreads([of(day, calm)]), 0, 1)).toEqual({ p10: 0, p50: 0, p90: 0 });
     const exact = trials(Array.from({ length: 20 }, () => 100));
     const { p10, p90 } = quantilesOf(windowSpreads([of(day, exact)]), 100, 1);

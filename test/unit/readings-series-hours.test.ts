@@ -1,6 +1,5 @@
 /**
- * The columns that a customer's object sends say what was used in which hour, whatever order they come in and however
- * large the sums are.
+ * The columns from a customer's object give the usage of each hour, in any order and for any size of the sums.
  */
 import { expect, test } from 'vitest';
 import { latestHour, parseHours, seriesOf, sumBetween } from '../../src/objects/series-hours.ts';

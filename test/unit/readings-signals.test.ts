@@ -207,7 +207,7 @@ test('evidence is complete unless it lists a gap', () => {
     callsWithoutPrice: 0,
   };
   expect(evidenceCompleteness(complete)).toEqual({ complete: true, gaps: [] });
-  // Hours that are stored from the very start of what is asked for are complete.
+  // Hours that are stored from the very start of the requested period are complete.
   for (const exact of [
     { firstDataMs: complete.comparedFromMs },
     { keptFromMs: complete.periodStartMs },

@@ -1,6 +1,6 @@
 /**
- * Promise: the corpus has at least 300 requests, each with a name of its own, its source and a model of the catalog that
- * runs, and the schema of its endpoint takes each. Those for a model without a price say so.
+ * Promise: the corpus has at least 300 requests, each with a name of its own, its source and a model of the catalog
+ * that runs, and the schema of its endpoint takes each. Requests for a model without a price say so.
  */
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';

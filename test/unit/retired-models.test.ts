@@ -1,6 +1,6 @@
 /**
- * Promise: a model that its provider has certainly shut down is refused with its day and its successor, before anything is
- * begun; where the catalog is not certain, the vendor answers. In a mapping the next model of the list is asked.
+ * Promise: a model that its provider has certainly shut down is refused with its day and its successor, before anything
+ * is begun; if the catalog is not certain, the vendor answers. In a mapping, the next model of the list is asked.
  */
 import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
@@ -95,7 +95,7 @@ describe('a retired model', () => {
     expect(await ask(['tomorrow'])).toEqual(['openai/tomorrow']);
   });
 
-  test('is asked where the date is a report of others, the earliest possible one, or none', async () => {
+  test('is asked if the date is a report of others, the earliest possible one, or none', async () => {
     expect(await ask(['reported', 'undated', 'gem-earliest'])).toEqual([
       'openai/reported',
       'openai/undated',
@@ -108,7 +108,7 @@ describe('a retired model', () => {
     expect(await ask(['gone'], organization(), NOW, { ...CATALOG, standsIn: true })).toEqual(['openai/gone']);
   });
 
-  test('is asked at another channel, and where the catalog does not list the very snapshot', async () => {
+  test('is asked at another channel, and if the catalog does not list the very snapshot', async () => {
     expect(await ask(['openai/gone'], organization({ openai: 'https://example.openai.azure.com/v1' }))).toEqual([
       'openai/gone',
     ]);

@@ -1,5 +1,5 @@
 /**
- * What is kept of a vendor's error message is its reason, and never a key, an address, a prompt or a body.
+ * The stored part of a vendor's error message is its reason, and never a key, an address, a prompt or a body.
  */
 import { describe, expect, test } from 'vitest';
 import { sanitizeErrorMessage } from '../../src/domain/sanitize.ts';

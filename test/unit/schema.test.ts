@@ -1,4 +1,4 @@
-/** The tables that tests inside workerd begin with are those that a deployment has. */
+/** The tables at the beginning of tests inside workerd equal those of a deployment. */
 import { join } from 'node:path';
 import { readD1Migrations } from '@cloudflare/vitest-plugin';
 import { expect, test } from 'vitest';

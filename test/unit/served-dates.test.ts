@@ -1,6 +1,6 @@
 /**
- * A model lives on elsewhere when its provider's own API retires it: Amazon Bedrock and Google Cloud have dates of their own,
- * and where the catalog has none, nobody is told that the model is over.
+ * A model lives on elsewhere when its provider's own API retires it: Amazon Bedrock and Google Cloud have dates of
+ * their own, and if the catalog has none, no answer says that the model is over.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -30,7 +30,7 @@ describe('the status of a model', () => {
     // No source has the dates of the channel.
     ['anthropic/anthropic.claude-3-opus-20240229-v1:0', 'UNKNOWN', 'REVIEW', undefined],
     ['anthropic/claude-opus-4-5@20251101', 'UNKNOWN', 'REVIEW', undefined],
-    // What its provider does not end ends nowhere.
+    // A model that its provider does not end ends nowhere.
     ['anthropic/us.anthropic.claude-opus-4-7', 'ACTIVE', 'KEEP', undefined],
     ['openai/us.openai.gpt-6-sol', 'ACTIVE', 'KEEP', undefined],
     // Google's models on Google Cloud have Google's dates.

@@ -1,6 +1,6 @@
 /**
- * What a browser's session may send to a model: every field and every tool that OpenAI's SDK knows is open or closed on
- * purpose, anything else is closed, and nothing that is stored at a vendor can be named.
+ * The fields that a browser's session may send to a model: every field and every tool in OpenAI's SDK is open or closed
+ * on purpose, any other is closed, and no object stored at a vendor can be named.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
 const FIELDS: Record<string, Members> = { [CHAT]: CHAT_FIELDS, [RESPONSES]: RESPONSE_FIELDS };
 const isClosed = (rule: Rule | undefined) => typeof rule === 'object' && 'closed' in rule;
-/** Tools that no session may name: new ones, and those with a fee or a way into the organization's account. */
+/** Tools that no session may name: new ones, and those with a fee or access to the organization's account. */
 const CLOSED_TOOLS = [
   ...['apply_patch', 'code_interpreter', 'computer', 'computer_use_preview', 'file_search', 'local_shell', 'mcp'],
   ...['namespace', 'programmatic_tool_calling', 'shell', 'tool_search'],

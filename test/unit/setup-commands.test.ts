@@ -1,5 +1,5 @@
 /**
- * `organizations setup`: the commands that it prints exist, and are those of the open steps.
+ * `organizations setup`: the commands that it prints exist, and match the open steps.
  */
 
 import { expect, test } from 'vitest';

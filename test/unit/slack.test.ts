@@ -1,5 +1,5 @@
 /**
- * Every event has a sentence for Slack, whose parts are all there; names cannot make links of it.
+ * Every event has a complete sentence for Slack; names cannot make links of it.
  */
 
 import { describe, expect, test } from 'vitest';

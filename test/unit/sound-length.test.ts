@@ -1,6 +1,6 @@
 /**
- * Promise: a sound counts as long as its bytes can make whoever decodes it play, whatever its headers say; a format whose
- * bytes do not bound that has no bound.
+ * Promise: the length of a sound is the longest that its bytes can make any decoder play, whatever its headers say; a
+ * format whose bytes do not bound that has no bound.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -162,7 +162,7 @@ describe('Ogg', () => {
     ];
     const pages = Array<Uint8Array[]>(100).fill(halves).flat();
     expect(atMost(bytesOf(head, ...pages))).toBe(13);
-    // Each of them is a packet of its own for whoever takes it so.
+    // Some decoders take each of them for a packet of its own.
     const broken = Array<Uint8Array>(100).fill(halves[0] ?? head);
     expect(atMost(bytesOf(head, ...broken))).toBe(13);
   });
@@ -270,7 +270,7 @@ test('whatever the bytes are, no header makes a sound longer than a second for e
   fc.assert(
     fc.property(fc.array(parts, { maxLength: 12 }), (some) => {
       const bytes = bytesOf(...some);
-      // Of Ogg a page with a packet of 120 ms for each segment of a byte.
+      // In Ogg, a page with a packet of 120 ms for each segment of a byte.
       const perByte = bytes[0] === 0x4f ? 0.12 : 1 / 1_000;
       expect(atMost(bytes) ?? 0).toBeLessThanOrEqual(Math.ceil(bytes.length * perByte + 0.2));
     }),

@@ -7,7 +7,7 @@ import { StreamHold } from '../../src/gateway/stream-hold.ts';
 
 const BOUND = 5_000;
 
-/** A hold of a first step, whose further steps are answered one by one: with what is held then, or with a failure. */
+/** A hold of a first step. Each further step is answered with the amount that is held then, or with a failure. */
 function holdWith(...answers: (number | Error)[]) {
   const asked: number[] = [];
   const extend = vi.fn(async (wanted: number) => {
@@ -19,7 +19,7 @@ function holdWith(...answers: (number | Error)[]) {
   return { hold: new StreamHold(1_024, BOUND, extend), asked };
 }
 
-/** What is under way is over. */
+/** Waits until the work in progress is over. */
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 describe('within the step', () => {

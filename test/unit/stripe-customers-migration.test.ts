@@ -1,6 +1,5 @@
 /**
- * Promise: ids at Stripe that customers had before it was kept whose they are stay with their organizations, whichever
- * database these are in.
+ * Promise: older ids at Stripe stay with their customers' organizations, in any database.
  */
 
 import { expect, test } from 'vitest';

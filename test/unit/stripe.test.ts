@@ -81,7 +81,7 @@ describe('a charge that Stripe takes', () => {
     for (const { headers } of stripe.requests) {
       expect(headers['stripe-version']).toBe('2026-10-28.endive');
       expect(headers).not.toHaveProperty('x-stripe-client-telemetry');
-      // What the package sends of the machine while its telemetry is on.
+      // The facts about the machine that the package sends while its telemetry is on.
       const client = JSON.parse(String(headers['x-stripe-client-user-agent']));
       expect(Object.keys(client)).not.toEqual(
         expect.arrayContaining([expect.stringMatching(/^(platform|telemetry_id)$/)]),
@@ -114,7 +114,7 @@ describe('a lost answer', () => {
     expect(stripe.events).toHaveLength(1);
   });
 
-  test('ends as one event also where Stripe has forgotten the key and knows only the identifier', async () => {
+  test('ends as one event also if Stripe has forgotten the key and knows only the identifier', async () => {
     stripe.fail('CUT_AFTER');
     await report();
     stripe.forgetKeys();

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
 
-/** What 48 bits of milliseconds can say. */
+/** The range of 48 bits of milliseconds. */
 const times = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
 test('an id is a UUID of version 7 that contains its time', () => {

@@ -1,6 +1,6 @@
 /**
- * The vendor of `npm run vendor` does what a prompt and a request ask for: tools, JSON of a schema, bounds of the output,
- * and the errors that its help names.
+ * The vendor of `npm run vendor` follows a prompt and a request: tools, JSON of a schema, bounds of the output, and the
+ * errors in its help.
  */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import Anthropic from '@anthropic-ai/sdk';
@@ -42,7 +42,7 @@ const message = (content: string, more: object = {}) =>
 const generate = (contents: string, config: object = {}) =>
   google.models.generateContent({ model: 'gemini-3.8-flash', contents, config });
 
-describe('a tool is called where the prompt has a word of its name', () => {
+describe('a tool is called if the prompt has a word of its name', () => {
   const definition = { type: 'function' as const, function: { name: 'get_weather', parameters } };
 
   test('by chat completions, plain and streamed', async () => {
@@ -108,7 +108,7 @@ describe('a tool is called where the prompt has a word of its name', () => {
     expect((await stream.finalMessage()).content).toMatchObject([called]);
   });
 
-  test("by Google's content, where a result is then answered in words", async () => {
+  test("by Google's content, and a result is then answered in words", async () => {
     const functionDeclarations = [{ name: 'get_weather', parametersJsonSchema: parameters }];
     const called = await generate(ASKS, { tools: [{ functionDeclarations }] });
     expect(called.functionCalls).toMatchObject([{ name: 'get_weather', args: { city: 'made up', days: 2 } }]);
@@ -138,7 +138,7 @@ describe('a tool is called where the prompt has a word of its name', () => {
     expect([runs, steps.length, text]).toEqual([1, 2, expect.stringContaining('sunny')]);
   });
 
-  test('and not where it has none, or must not be; the word `tool` and the request itself demand it', async () => {
+  test('and not if it has none, or must not be; the word `tool` and the request itself demand it', async () => {
     const tools = [definition];
     const isCalled = async (content: string, more: object = {}) =>
       (await chat(content, { tools, ...more })).choices[0]?.finish_reason === 'tool_calls';
@@ -160,7 +160,7 @@ describe('a tool is called where the prompt has a word of its name', () => {
   });
 });
 
-describe('where the request has a schema, the answer is a value of it', () => {
+describe('if the request has a schema, the answer is a value of it', () => {
   test('in every dialect', async () => {
     const json_schema = { name: 'city', schema, strict: true };
     const completion = await chat('hello', { response_format: { type: 'json_schema', json_schema } });

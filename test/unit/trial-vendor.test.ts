@@ -38,7 +38,7 @@ function post(path: string, body: object): Promise<Response> {
   return fetch(vendor.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** What the service itself reads in a stream, as it stands on the wire. */
+/** The usage that the service itself reads from a stream on the wire. */
 async function streamUsage(path: string, body: object): Promise<VendorUsage | null> {
   const response = await post(path, body);
   const usage = new StreamUsage();
@@ -63,7 +63,7 @@ describe('OpenAI', () => {
     expect(await streamUsage(`${path}/chat/completions`, stream)).toMatchObject(USED);
   });
 
-  test('a stream has no usage where none was asked for', async () => {
+  test('a stream has no usage if none was asked for', async () => {
     const stream = await openai.chat.completions.create({ model: OPENAI_MODEL, messages: user, stream: true });
     expect((await Array.fromAsync(stream)).filter((chunk) => 'usage' in chunk)).toEqual([]);
   });

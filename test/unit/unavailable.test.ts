@@ -1,5 +1,5 @@
 /**
- * Storage that is away is told from a fault of ours by what it says: the first is worth sending again, the second is
+ * The message distinguishes unavailable storage from a fault of the service: the first is worth a retry, the second is
  * not.
  */
 import { DrizzleQueryError } from 'drizzle-orm';
@@ -9,7 +9,7 @@ import { ServiceUnavailable, unavailableReason, unreadable } from '../../src/pla
 
 const AWAY = 'the database cannot be reached for the moment';
 
-/** As D1's binding throws what D1 said. */
+/** An error of D1's binding with D1's message. */
 const fromD1 = (said: string) => new Error(`D1_ERROR: ${said}`, { cause: new Error(said) });
 const query = (cause: Error) =>
   new DrizzleQueryError('select "customer_id" from "calls" where "tag" = ?', ['D1 DB is overloaded'], cause);

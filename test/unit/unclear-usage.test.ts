@@ -1,6 +1,6 @@
 /**
- * An unclear figure counts at its bound: a whole at that of the call, a part at its whole where that costs more, a use at what
- * the request allows. What is charged and has no bound leaves the usage unknown.
+ * An unclear figure counts at its bound: a whole at the call's, a part at its whole if that costs more, a use at the
+ * most that the request allows. A charged figure without a bound makes the usage unknown.
  */
 import { describe, expect, test } from 'vitest';
 import { atBound, type UnclearFigure, type UsageBound } from '../../src/domain/unclear-usage.ts';

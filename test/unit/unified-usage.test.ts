@@ -1,6 +1,6 @@
 /**
- * What a call is recorded and charged with, from the vendors' answers as they come: usage and cost by hand, at rates
- * that are written here. A rate of 1 USD per million tokens is 1,000 nano-USD a token.
+ * The recorded usage and charge of a call, from the vendors' unmodified answers: computed by hand, at the rates below.
+ * A rate of 1 USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
@@ -343,7 +343,7 @@ const messageStream = (first: object, last: object, content: object = { type: 't
 const ANTHROPIC: Recorded[] = [
   // 12 x 2,000 + 30 x 10,000
   ['message', 'claude-sonnet-5', message(claude(12, 30)), tokens(12, 30), 324_000n],
-  // 21 x 2,000 + 1,880 x 2,500 + 393 x 10,000: Anthropic leaves what it wrote to the cache out of its input
+  // 21 x 2,000 + 1,880 x 2,500 + 393 x 10,000: Anthropic's input excludes cache writes.
   [
     'message that writes the cache',
     'claude-sonnet-5',
@@ -464,7 +464,7 @@ const GOOGLE: Recorded[] = [
     tokens(210_000, 400, { cachedInputTokens: 200_000 }),
     81_000_000n,
   ],
-  // (60 + 100) x 1,500 + (20 + 30) x 9,000: what tools bring into the prompt is input
+  // (60 + 100) x 1,500 + (20 + 30) x 9,000: tokens that tools add to the prompt are input.
   [
     'content that uses tools',
     'gemini-3.5-flash',

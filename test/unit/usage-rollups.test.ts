@@ -182,7 +182,7 @@ const rows = (db: DatabaseSync, sql: string) =>
     )
     .sort();
 
-/** What the hours must hold, from the calls; and every roll-up, as it is and as the hours sum to. */
+/** The rows that the hours must have, from the calls; and every roll-up, as stored and as the sum of the hours. */
 function pairs(): [name: string, kept: string, summed: string][] {
   const inFull = `SELECT organization_id, customer_id, finished_at_ms / ${HOUR} * ${HOUR}, COALESCE(feature, ''), status,
     COALESCE(model_key, model_used, ''), CASE WHEN model_key IS NULL THEN 'openai' ELSE SUBSTR(model_key, 1, INSTR(model_key, '/') - 1) END,
@@ -286,7 +286,7 @@ function expectExact(db: DatabaseSync): void {
   }
 }
 
-/** Where the costs of all calls are, each once. */
+/** The tables with the costs of all calls, each once. */
 const COSTS_IN_ALL = [
   ...['usage_hours', 'customer_weeks', 'customer_days', 'feature_customer_weeks'],
   ...['feature', 'provider', 'model', 'outcome'].map(
@@ -344,7 +344,7 @@ describe('the roll-ups', () => {
     sendBatch(db, [call]);
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
     sendBatch(db, [{ ...call, revision: 2 }]);
-    // The call, and what it counted as and counts as, each written to `usage_changes` and removed again.
+    // The call, and its old and new counts, each written to `usage_changes` and removed again.
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before + 1 + 2 * 2);
     expectExact(db);
   });
@@ -451,7 +451,7 @@ describe('an erasure', () => {
 });
 
 describe('the retention of usage', () => {
-  /** Each table with the start of what a row sums. */
+  /** Each table with the start of the period that a row sums. */
   const STARTS: Record<string, string> = {
     ...{ usage_hours: 'hour_ms', organization_hours: 'hour_ms', organization_days: 'day_ms', feature_hours: 'hour_ms' },
     ...{ feature_days: 'day_ms', customer_days: 'day_ms' },

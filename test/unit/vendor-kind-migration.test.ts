@@ -1,5 +1,5 @@
 /**
- * Promise: a vendor that was stored before there were kinds gets the kind that does what its name did, and no other.
+ * Promise: an older vendor without a kind gets the kind that keeps its behaviour, and no other.
  */
 
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 /**
- * Reasoning effort is lowered to what the plan allows and to what the model supports.
+ * Reasoning effort is lowered to the plan's ceiling and to a level that the model supports.
  */
 import { describe, expect, test } from 'vitest';
 import models from '../../src/catalog/models.json' with { type: 'json' };
@@ -28,7 +28,7 @@ describe('the level that a model runs at', () => {
     ['minimal', ['none', 'low', 'medium'], 'low'],
     ['minimal', ['low', 'medium'], 'low'],
     ['minimal', ['none'], 'none'],
-    // `none` where reasoning can be switched off.
+    // `none` if reasoning can be disabled.
     ['none', ['none', 'low'], 'none'],
     ['none', ['low', 'medium'], 'low'],
     ['none', ['minimal', 'low'], 'minimal'],
@@ -56,7 +56,7 @@ describe('the level that a model runs at', () => {
       const lowest = EFFORTS.find((level) => supported.includes(level));
       for (const requested of EFFORTS) {
         const effective = effectiveEffort(requested, supported);
-        // A model that takes no effort is sent none.
+        // A model that takes no effort gets none.
         if (effective === undefined) {
           expect(supported).toEqual([]);
           continue;

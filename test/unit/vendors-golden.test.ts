@@ -23,7 +23,7 @@ describe('its events in any order have no lower figure', () => {
   const streams = GOLDEN_ANSWERS.flatMap(({ name, events, usage }) => (events ? [[name, events, usage] as const] : []));
   test.each(streams)('%s', (_, events, usage) => {
     const [first, ...rest] = events;
-    // The first event tells the form, and the end of a message what it was.
+    // The first event shows the form, and the end of a message its kind.
     const reversed = streamRead([first, ...rest.toReversed()]).usage();
     for (const name of ['inputTokens', 'cachedInputTokens', 'responseTokens'] as const) {
       expect(reversed?.[name]).toBeGreaterThanOrEqual(usage[name]);

@@ -17,7 +17,7 @@ function caller() {
   return { presence: new Presence(controller.signal), leave: () => controller.abort() };
 }
 
-/** A request that the vendor answers after some time, and what came of it, and when. */
+/** A request that the vendor answers after some time, with its result and time. */
 function asked(presence: Presence, vendorMs: number, timeoutMs = 600_000) {
   const outcome: { result?: VendorResult; afterMs?: number } = {};
   const startMs = Date.now();

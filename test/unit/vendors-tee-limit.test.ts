@@ -1,5 +1,5 @@
 /**
- * A stream with a limit passes no output that the limit has not allowed; where it is refused, the vendor is left at once
+ * A stream with a limit passes no output that the limit has not allowed; after a refusal, the vendor is left at once
  * and the caller's stream ends regularly.
  */
 import { describe, expect, test, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { DONE, delta, meter, scripted, sentBy, text, USAGE } from '../support/me
 
 const THE_END = 'data: the end\n\n';
 
-/** A limit at so many output tokens, and what it was asked. */
+/** A limit at so many output tokens, and the questions to it. */
 function limitAt(tokensMax: number, mayContinue?: StreamLimit['mayContinue']) {
   const asked: number[] = [];
   const passed: unknown[] = [];

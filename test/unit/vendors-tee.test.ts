@@ -262,7 +262,7 @@ describe('a transform', () => {
     const { stream, outcomes } = meter(body, { transform });
     const odd = ': comment\r\n\r\nid: 4\r\nevent:x\r\ndata:{"a":1,\r\ndata:"b": "wörld"}\r\n\r\n';
     const all = encoder.encode(`${odd}${delta('drop me')}${USAGE}${DONE}`);
-    // Cut where it hurts: within characters, line ends and events.
+    // Cut at difficult places: within characters, line ends and events.
     const pieces = Array.from({ length: Math.ceil(all.length / 7) }, (_, index) => all.slice(index * 7, index * 7 + 7));
     send(...pieces);
     close();
@@ -341,7 +341,7 @@ describe('a transform', () => {
 });
 
 describe('a caller that is there and does not read', () => {
-  /** A stream of which one event was read, and how long each question said that nobody has read. */
+  /** A stream from which one event was read, and the unread time in each question. */
   async function unread(isOver: (unreadMs: number) => boolean) {
     const { body, state, send } = scripted();
     const asked: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * The count of tokens is not below what real tokenizers count: in 42 languages, code, markup, data and noise; and not
- * far above, and the same however a text is cut.
+ * The count of tokens is not below the counts of real tokenizers: in 42 languages, code, markup, data and noise; and
+ * not far above, and the same however a text is cut.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -151,7 +151,7 @@ const VOCABULARIES = ['any', 'wide'] as const;
 describe.each(VOCABULARIES)('the count for %s vocabulary', (vocabulary) => {
   const ratio = (text: string, recorded?: Record<string, number>) =>
     tokensAtMost(text, vocabulary) / largestCount(text, vocabulary, recorded);
-  // Of the tokenizers of a wide vocabulary, the one that cuts finer is too large to install.
+  // The finer tokenizer of the wide vocabulary is too large to install.
   const most = vocabulary === 'any' ? 2 : Number.POSITIVE_INFINITY;
 
   test.each(languages.texts)('is at least what tokenizers count and at most twice that, in $language', (sample) => {

@@ -1,6 +1,6 @@
 /**
  * Everything that a stream writes is counted, in the form of every vendor: text, reasoning, refusals and tool calls of
- * all answers; and what it reported before it broke off is told apart from the usage of a whole answer.
+ * all answers; and its report before it broke off is kept apart from the usage of a whole answer.
  */
 import { describe, expect, test } from 'vitest';
 import { TokenCount } from '../../src/vendors/token-count.ts';
@@ -125,7 +125,7 @@ describe('before its end, the vendor has reported', () => {
     expect(partialOf({ type: 'response.created', response: { object: 'response', usage: null } })).toBeNull();
   });
 
-  test('the other figures, where one is broken', () => {
+  test('the other figures, if one is broken', () => {
     expect(partialOf({ ...start, message: { usage: { input_tokens: -1, output_tokens: 1 } } })).toMatchObject({
       responseTokens: 1,
       unclear: ['inputTokens'],

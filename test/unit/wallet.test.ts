@@ -162,7 +162,7 @@ describe('a revocation', () => {
       ['a', '10'],
       ['c', '5'],
     ]);
-    // What they do not take after all goes too.
+    // The part that they do not take in the end also goes.
     expect(left(expireCredits({ ...revoked, unsettled: '1' }, 2))).toEqual([
       ['b', '1'],
       ['a', '10'],

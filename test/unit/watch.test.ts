@@ -1,6 +1,6 @@
 /**
- * Promise: what a watch tells of is told once, however often and with what gaps it looks: steps of days before a model ends,
- * episodes that grow, prices that a release changed.
+ * Promise: a watch reports each event once, however often and with what gaps it looks: steps of days before a model
+ * ends, episodes that grow, prices that a release changed.
  */
 
 import fc from 'fast-check';
@@ -40,7 +40,7 @@ describe('steps of days', () => {
         let toldStep: number | null = null;
         const told: { step: number; daysLeft: number }[] = [];
         for (const daysLeft of days.toSorted((a, b) => b - a)) {
-          // Whoever looks twice on a day learns nothing more.
+          // A second look on the same day finds nothing more.
           for (const again of [false, true]) {
             const step = stepToTell(daysLeft, toldStep);
             if (again) expect(step).toBeNull();
@@ -147,7 +147,7 @@ test('keys of what is remembered do not run into each other', () => {
   );
 });
 
-test('the price of a model in use is told of under each of its names, once, and not where an own price is in force', () => {
+test('the price of a model in use is told of under each of its names, once, and not if an own price is in force', () => {
   const nowMs = Date.UTC(2026, 10, 24);
   const model = BUILT_IN_CATALOG.models.find((one) => one.model === 'gpt-4o-mini-2024-07-18');
   if (!model?.pricing) throw new Error('the catalog has the model');

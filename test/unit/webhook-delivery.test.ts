@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { failingSince, isLost, nextAttemptMs, outcomeOf } from '../../src/domain/webhook-delivery.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/platform/time.ts';
 
-/** The times of all attempts, where each fails at once. */
+/** The times of all attempts, if each fails at once. */
 function attempts(firstMs: number, tookMs = 0): number[] {
   const times = [firstMs];
   for (let next = nextAttemptMs(1, { firstAttemptMs: firstMs, nowMs: firstMs + tookMs }); next !== null; ) {
@@ -51,7 +51,7 @@ test('only 2xx has taken an event, and only 410 says that there is no endpoint',
   );
 });
 
-test('an endpoint fails since its first failure, and anew where nothing was sent to it for longer than attempts are apart', () => {
+test('an endpoint fails since its first failure, and anew if nothing was sent to it for longer than attempts are apart', () => {
   expect(failingSince({ sinceMs: null, lastFailedMs: null, nowMs: 5 })).toBe(5);
   expect(failingSince({ sinceMs: 5, lastFailedMs: 9, nowMs: 9 + 12 * HOUR_MS })).toBe(5);
   expect(failingSince({ sinceMs: 5, lastFailedMs: 9, nowMs: 10 + 12 * HOUR_MS })).toBe(10 + 12 * HOUR_MS);

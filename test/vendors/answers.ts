@@ -1,9 +1,9 @@
 /**
- * What the vendors on loopback answer: the same words and counts in each vendor's own form, plain and as a stream. Every
- * vendor for tests takes its forms from here, also that of the cap suite and that of the benches.
+ * The answers of the vendors on loopback: the same words and counts in each vendor's own form, plain and as a stream.
+ * Every vendor for tests takes its forms from here, including those of the cap suite and the benches.
  *
- * The counts of one prompt mean the same in every form; each form writes them the way its vendor does (Anthropic's
- * input without its cache, Google's candidates without its thoughts).
+ * The counts of one prompt mean the same in every form; each form writes them in its vendor's way (Anthropic's input
+ * without its cache, Google's candidates without its thoughts).
  */
 
 import { type Fault, type Form, type Json, type Prompt, tokensOf } from './prompt.ts';
@@ -262,7 +262,7 @@ function messages(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
   const usage = { ...ended, service_tier: 'standard' };
   const base = { id: `msg_${ID}`, type: 'message', role: 'assistant', model };
   const plain: Json = { ...base, content: [block], ...stop, usage };
-  // What a stream says at its beginning of the output is a handful of tokens, replaced at the end.
+  // The beginning of a stream reports a handful of output tokens, replaced at the end.
   const first = {
     ...usage,
     output_tokens: Math.min(1, output_tokens),
@@ -345,7 +345,7 @@ const WORDS: Record<number, [anthropic: string, google: string, message: string]
 
 const OPENAI_CODES: Record<number, string> = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
 
-/** `code` is of OpenAI's form, where another one than usual is meant. */
+/** `code` has OpenAI's form, for an error other than the usual one. */
 export function failureBody(vendor: Vendor, status: number, code = OPENAI_CODES[status] ?? null): Json {
   const [anthropic, google, message] = WORDS[status] ?? ['api_error', 'INTERNAL', 'Something went wrong'];
   if (vendor === 'anthropic') return { type: 'error', error: { type: anthropic, message }, request_id: 'req_fake' };

@@ -12,7 +12,7 @@ export interface BatchVendor {
   url: string;
   /** Ids of the batches that the vendor has. */
   created: string[];
-  /** What becomes of the next requests for a batch, one each. */
+  /** The fates of the next requests for a batch, one each. */
   next: ('lose' | 'page' | 'refuse')[];
   /** Whether batches are listed. */
   lists: boolean;

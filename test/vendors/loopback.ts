@@ -1,6 +1,6 @@
 /**
- * An HTTP server on a free port of loopback: where every vendor for tests, and whatever else stands in for a machine of
- * somebody else's, listens. A handler that throws breaks its connection, as a machine that fails does.
+ * An HTTP server on a free port of loopback: every vendor for tests listens there, and every other stand-in for a
+ * foreign machine. A handler that throws breaks its connection, like a machine that fails.
  */
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

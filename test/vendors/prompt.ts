@@ -1,6 +1,6 @@
 /**
- * What a request asks the vendors on loopback for, in whichever form it comes: the words of its prompt, and what some of them
- * ask for beside an answer (vendor.ts names them).
+ * A request to the vendors on loopback, in any form: the words of its prompt, and the special words that ask for more
+ * than an answer (vendor.ts names them).
  */
 
 const FAULTS = [
@@ -71,7 +71,7 @@ export interface Prompt {
   fault: Fault | null;
 }
 
-/** Of a prompt that asks for nothing but an answer. */
+/** For a prompt that asks only for an answer. */
 export const NOTHING_ELSE = {
   stream: false,
   includeUsage: true,
@@ -91,7 +91,7 @@ export type Json = Record<string, unknown>;
 /** Written into every answer, so that characters of two, three and four bytes are on the wire. */
 const REPLY_WORDS = ['héllo', '世界', '👋🏽', 'wörld'];
 
-/** Words: what the vendors on loopback count as tokens. */
+/** Words: the vendors on loopback count them as tokens. */
 export function tokensOf(text: string): number {
   return wordsOf(text).length;
 }
@@ -100,7 +100,7 @@ function wordsOf(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== '');
 }
 
-/** What a request asks for; `null` where the path is no model's. */
+/** The contents of a request; `null` if the path is not a model's. */
 export function promptOf(url: URL, body: unknown): Prompt | null {
   const json = (typeof body === 'object' && body !== null ? body : {}) as Json;
   const google = /^\/v1(?:beta)?\/models\/([^/:]+):(\w+)$/.exec(url.pathname);

@@ -1,5 +1,5 @@
 /**
- * Model vendors on loopback: OpenAI, Anthropic and Google, with the wire formats of their official SDKs.
+ * Vendors on loopback: OpenAI, Anthropic and Google, with the wire formats of their official SDKs.
  *
  * Token counts follow from the prompt alone (`tokensOf`), so that a test can compute what a call must have used. Words
  * in the prompt ask for more: `[reply:20]` words of answer, `[reasoning:7]`, `[cached:5]`, `[written:3]`,
@@ -37,7 +37,7 @@ export interface FakeVendor {
 
 /** How long `slow` waits before it answers, and before each event. */
 const SLOW_MS = 50;
-/** What `big` sends in text. */
+/** The text that `big` sends. */
 const BIG_BYTES = 20 * 1024 * 1024;
 const BATCH_STATES = ['validating', 'in_progress', 'completed'] as const;
 
@@ -196,7 +196,7 @@ async function sendFrames(response: ServerResponse, frames: string[], fault: Fau
   response.end();
 }
 
-/** A model, a file or a batch as JSON, a file's content as text; `null` where there is none. */
+/** A model, a file or a batch as JSON, a file's content as text; `null` if there is none. */
 function stored(state: State, { method, headers, body }: VendorRecord, pathname: string): object | string | null {
   const [, noun, id, member] =
     /^\/v1(?:beta\/openai)?\/(models|files|batches)(?:\/([^/]+))?(?:\/(content))?$/.exec(pathname) ?? [];

@@ -1,7 +1,7 @@
 /**
- * Who may do what: every operation, asked with every kind of credential and bodies of every shape. The table grows with
- * the tables of operations. A credential that may not is refused alike whatever the body, and changes nothing; one that
- * may never meets a failure.
+ * The rights of credentials: every operation, asked with every kind of credential and bodies of every shape. The table
+ * grows with the tables of operations. A credential without the right is refused alike for any body, and changes
+ * nothing; one with the right never meets a failure.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -18,7 +18,7 @@ const entries: readonly Entry[] = [
   ...Object.values<GatewayOperation>(gatewayOperations),
 ].map((operation) => ({ ...operation, takesBody: operation.body !== undefined }));
 
-/** What a credential may, in the contract's words; `nobody` where it is none that is live. */
+/** The rights of a credential, in the contract's words; `nobody` if it is not a live one. */
 interface Holder {
   credential: string | null;
   header?: string;
@@ -123,7 +123,7 @@ async function useEach(organizationId: string): Promise<void> {
   });
 }
 
-/** What the contract says of the operation and the credential: allowed, or the status of the refusal. */
+/** The contract's result for the operation and the credential: allowed, or the status of the refusal. */
 function expectedOf(security: Security, { may, client }: Holder): 'allowed' | 401 | 403 {
   if (security.kind === 'operator') return may === 'operator' ? 'allowed' : 401;
   if (may === 'nobody' || may === 'operator') return 401;

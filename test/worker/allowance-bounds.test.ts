@@ -1,7 +1,7 @@
 /**
- * Promise: an allowance bounds what a request to a model uses before the vendor is asked. The vendor is sent what is left
- * of the tier's tokens and of the searches, a request for more answers than the plan has is refused, and what was reserved
- * and not used is given back.
+ * Promise: an allowance bounds the usage of a request to a model before the vendor is asked. The vendor gets the
+ * remaining tokens of the tier and the remaining searches, a request for more answers than the plan allows is refused,
+ * and unused reservations are given back.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
@@ -13,7 +13,7 @@ import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
 
-/** Of the standard tier, and its output all shows. */
+/** A model of the standard tier whose output all shows. */
 const MODEL = 'openai/gpt-4o-mini';
 /** As the demo has it. */
 const FREE = {
@@ -76,7 +76,7 @@ describe('output tokens', () => {
     expect(bodies[1]?.max_completion_tokens).toBe(4_000);
   });
 
-  test("of an answer are no more than the plan's own bound, and those of the request where that is lower", async () => {
+  test("of an answer are no more than the plan's own bound, and those of the request if that is lower", async () => {
     const tenant = await newTenant({ ...FREE, maxOutputTokens: 300 });
     const bodies = sentBodies();
     await ask(tenant.key, { model: MODEL });
@@ -110,7 +110,7 @@ describe('output tokens', () => {
     expect([response.status, bodies[0]?.model, bodies[0]?.max_completion_tokens]).toEqual([200, 'gpt-4o-mini', 4_000]);
   });
 
-  test('are without a bound where the plan only informs, and where it limits no tokens', async () => {
+  test('are without a bound if the plan only informs, and if it limits no tokens', async () => {
     for (const plan of [
       { ...FREE, limitType: 'NONE', maxOutputTokens: 5, maxAnswers: 1 },
       { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 9 } },
@@ -134,7 +134,7 @@ describe('output tokens', () => {
     await first.rest();
     expect(bodies[0]?.max_completion_tokens).toBe(16_384);
     expect((await callOf(tenant, first.callId))?.outcome?.charge).not.toBeNull();
-    // What the allowance covers, it pays; and it is cut where credit does not cover the whole call.
+    // An allowance pays as far as it reaches; the output is cut if credit does not cover the whole call.
     const second = await ask(tenant.key, { model: MODEL, max_completion_tokens: 2_000 });
     await second.rest();
     expect((await callOf(tenant, second.callId))?.outcome?.charge).toBeNull();
@@ -199,7 +199,7 @@ describe('searches', () => {
     ]);
     expect((await callOf(tenant, callId))?.outcome?.changed).toEqual(['max_uses=10']);
     expect(await accountOf(tenant)).toMatchObject({ consumed: { searches: 7 }, reserved: { searches: 0 } });
-    // A bound is never raised, and a tool without one gets what is left.
+    // A bound is never raised, and a tool without one gets the remaining number.
     const others = sentBodies({ searches: 2 });
     await (await search([{ ...SEARCH, max_uses: 2 }])).rest();
     await (await search([SEARCH])).rest();
@@ -282,7 +282,7 @@ describe('a batch', () => {
   });
 });
 
-test('seconds of audio are reserved where a recording tells them, given back, and denied beyond what is left', async () => {
+test('seconds of audio are reserved if a recording tells them, given back, and denied beyond what is left', async () => {
   const tenant = await newTenant({ ...FREE, limits: { audioSeconds: 3 } });
   const reserved: unknown[] = [];
   vendor.answers = async () => {

@@ -1,6 +1,7 @@
 /**
- * Promise: the content of an answer decides what it is, and not its headers: events, JSON, and errors that say 200. An error
- * before any output costs nothing unless it reports usage, and the next model is tried; after output it is a broken stream.
+ * Promise: the content of an answer decides its kind, and not its headers: events, JSON, and errors that say 200. An
+ * error before any output costs nothing unless it reports usage, and the next model is tried; after output it is a
+ * broken stream.
  */
 import { describe, expect, test } from 'vitest';
 import { ask, BASE_URL, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';

@@ -1,6 +1,6 @@
 /**
- * Promise: what vendors answer in odd ways is charged for what it is, whichever way it comes, by vendors that are asked
- * directly or by translation; nothing of it stays in the memory of the isolate, and no caller sees its vendor's key.
+ * Promise: vendors' odd answers are charged by their content, in any form, from vendors that are asked directly or by
+ * translation; nothing of them stays in the memory of the isolate, and no caller sees its vendor's key.
  */
 
 import { createExecutionContext, runDurableObjectAlarm, waitOnExecutionContext } from 'cloudflare:test';
@@ -383,7 +383,7 @@ function expectAllFree() {
   }
 }
 
-/** So many bytes in pieces, with what comes then: nothing, a break, or an end. */
+/** So many bytes in pieces, followed by nothing, a break, or an end. */
 function long(head: string, pieces: number, then: 'silence' | 'break' | 'end', tail = ''): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let at = -1;
@@ -471,7 +471,7 @@ function soon() {
     wait(work, ms < 5_000 ? ms : ms / FASTER)) as typeof setTimeout);
 }
 
-/** Asks, and leaves after a while, if at all; what was recorded. */
+/** Sends a request, and leaves after a while, if at all; returns the record. */
 async function begin(
   tenant: Awaited<ReturnType<typeof newTenant>>,
   leavesMs: number | null,
@@ -485,7 +485,7 @@ async function begin(
   const asked = createApp().request(path, request, bindings, context);
   if (leavesMs !== null) setTimeout(() => caller.abort(), leavesMs);
   const response = await asked;
-  // Who leaves a stream reads no more of it.
+  // A caller that leaves a stream reads no more of it.
   const told = leavesMs !== null && response.ok ? '' : await response.text().catch(String);
   await waitOnExecutionContext(context);
   return { response, told, call: await callOf(tenant, response.headers.get('x-service-call-id') ?? '') };

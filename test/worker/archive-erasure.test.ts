@@ -75,7 +75,7 @@ describe('an erasure', () => {
     expect((await operator.send('verifyArchive')).data.problems).toEqual([]);
   });
 
-  test('does not touch days without the customer, and keeps nothing where there is no archived day', async () => {
+  test('does not touch days without the customer, and keeps nothing if there is no archived day', async () => {
     const tenant = await newTenant();
     await used(tenant, 'ann');
     await erase(tenant, 'ann');

@@ -59,7 +59,7 @@ test('the list has each day with its rows', async () => {
 });
 
 describe('a problem is named', () => {
-  test('where a byte is flipped, wherever it is', async () => {
+  test('if a byte is flipped, wherever it is', async () => {
     const whole = new Uint8Array(await ((await bucket.get(key))?.arrayBuffer() ?? new ArrayBuffer()));
     for (const at of [3, Math.floor(whole.length / 2), whole.length - 1]) {
       const bytes = whole.slice();
@@ -69,7 +69,7 @@ describe('a problem is named', () => {
     }
   });
 
-  test('where bytes are missing or added', async () => {
+  test('if bytes are missing or added', async () => {
     const whole = new Uint8Array(await ((await bucket.get(key))?.arrayBuffer() ?? new ArrayBuffer()));
     for (const bytes of [whole.slice(0, -1), new Uint8Array([...whole, 0])]) {
       await bucket.put(key, bytes);
@@ -77,7 +77,7 @@ describe('a problem is named', () => {
     }
   });
 
-  test('where the object is gone, or the manifest, or both', async () => {
+  test('if the object is gone, or the manifest, or both', async () => {
     const manifestKey = key.replace(manifest.object, 'manifest.json');
     await bucket.delete(key);
     expect(await problems()).toEqual([[key, 'MISSING']]);
@@ -87,7 +87,7 @@ describe('a problem is named', () => {
     expect(await problems()).toEqual([[manifestKey, 'MISSING']]);
   });
 
-  test('where no manifest names an object', async () => {
+  test('if no manifest names an object', async () => {
     await bucket.put(key.replace(manifest.object, 'other.ndjson.gz'), 'x');
     await bucket.put(`${crypto.randomUUID()}/2026-01-02/lonely.ndjson.gz`, 'x');
     expect((await problems()).map(([object, problem]) => [object.split('/')[2], problem]).sort()).toEqual([
@@ -109,7 +109,7 @@ describe('a problem is named', () => {
     expect(await problems()).toEqual([[key, 'DAMAGED']]);
   });
 
-  test('where the manifest cannot be read', async () => {
+  test('if the manifest cannot be read', async () => {
     await bucket.put(key.replace(manifest.object, 'manifest.json'), '{}');
     expect((await problems()).map(([, problem]) => problem)).toContain('DAMAGED');
   });

@@ -70,7 +70,7 @@ describe('a closed day', () => {
     expect(await stateOfDay(tenant)).toBe('ARCHIVED');
   });
 
-  test('is not written again where nothing has changed', async () => {
+  test('is not written again if nothing has changed', async () => {
     const tenant = await newTenant();
     await used(tenant, 'ann');
     await runArchive(bindings, daysLater(12));
@@ -79,7 +79,7 @@ describe('a closed day', () => {
     expect(await readManifest(bindings, today(tenant))).toEqual(first);
   });
 
-  test('is written anew after a late change, also where D1 has forgotten all other rows', async () => {
+  test('is written anew after a late change, also if D1 has forgotten all other rows', async () => {
     const tenant = await newTenant();
     const [first = '', second = ''] = await used(tenant, 'ann', ['first', 'second']);
     await runArchive(bindings, daysLater(12));
@@ -93,7 +93,7 @@ describe('a closed day', () => {
         .sort(),
     ).toEqual(['late', 'of ann']);
 
-    // What comes back after the retention is merged with what the archive has.
+    // A row that returns after the retention is merged with the archive's.
     const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ? AND call_id = ?')
       .bind(tenant.organizationId, second)
       .first<Record<string, string | number | null>>();
@@ -238,7 +238,7 @@ describe('a run that breaks off', () => {
     expect((await bucket.list({ prefix: tenant.organizationId })).objects).toHaveLength(3);
   });
 
-  test('goes on with the parts of a large object, or removes them where the day has changed', {
+  test('goes on with the parts of a large object, or removes them if the day has changed', {
     timeout: 90_000,
   }, async () => {
     const tenant = await newTenant();
@@ -261,7 +261,7 @@ describe('a run that breaks off', () => {
     expect((await bucket.list({ prefix: tenant.organizationId })).objects).toHaveLength(3);
   });
 
-  test('begins the day again where it has changed since', async () => {
+  test('begins the day again if it has changed since', async () => {
     const tenant = await newTenant();
     await used(tenant, 'ann', ['x']);
     await runArchive(bindings, daysLater(12), { isTimeUp: timeUpAfter(1) });
@@ -329,7 +329,7 @@ async function addLargeCalls({ organizationId }: Tenant, callId: string): Promis
     .run();
 }
 
-/** What D1 and the archive have together. */
+/** The rows of D1 and the archive together. */
 async function everyRow(tenant: Tenant): Promise<HistoryRow[]> {
   const all: HistoryRow[] = [];
   for await (const rows of dayRows(bindings, today(tenant))) all.push(...rows);

@@ -1,6 +1,6 @@
 /**
- * What needs attention: each count is that of the list that it leads to, in the API and in the console; what cannot be read
- * is said, and the rest is there. An unknown price is never shown as zero.
+ * Items that need attention: each count equals that of the list that it links to, in the API and in the console; an
+ * item that cannot be read is named, and the rest is shown. An unknown price is never shown as zero.
  */
 
 import { createExecutionContext, runDurableObjectAlarm } from 'cloudflare:test';
@@ -41,7 +41,7 @@ async function call(customerId: string, end: object | null, requested = {}): Pro
   return callId;
 }
 
-/** What the events of the two kinds that are counted say. */
+/** The data of the events of the two counted kinds. */
 const FAILED_CHARGE = { chargeId: 'charge', subject: 'call', subjectId: 'call', amountUsd: '1.00', reason: 'refused' };
 const ANOMALY = { summary: 'Spent more than usual.' };
 
@@ -95,7 +95,7 @@ beforeAll(async () => {
 const read = async (organizationId?: string): Promise<Attention> =>
   (await operator.send('readAttention', { query: organizationId === undefined ? {} : { organizationId } })).data;
 
-/** The items of a list of the API; of a webhook, those that are switched off. */
+/** The items of a list of the API; for webhooks, the disabled ones. */
 async function listed(path: string): Promise<unknown[]> {
   const response = await worker.fetch(ORIGIN + path, { headers: { Authorization: `Bearer ${OPERATOR_TOKEN}` } });
   const { data } = (await response.json()) as { data: { items: { disabled?: unknown }[] } };
@@ -156,7 +156,7 @@ describe('a count', () => {
   });
 });
 
-test('where nothing is counted, it says so, and what was looked for', async () => {
+test('if nothing is counted, it says so, and what was looked for', async () => {
   const { text } = await visitor.read(`/console/organizations/${quiet.organizationId}`);
   expect(text).toMatch(
     /Nothing needs attention\. Looked for calls without a price, models that end, .* of the service\./,

@@ -62,7 +62,7 @@ const logOf = async ({ organizationId }: Tenant, action: string) =>
 const switchBack = ({ organizationId }: Tenant, mapping: string, model: string) =>
   operator.send('switchModelBack', { params: { org: organizationId }, body: { mapping, model } });
 
-/** Which model answered, by the answer and by the record of the call. */
+/** The model that answered, by the answer and by the record of the call. */
 async function ranOn(tenant: Keyed, model: string) {
   vendor.answers = answers;
   const { response, callId, rest } = await ask(tenant.key, { model });
@@ -217,7 +217,7 @@ describe('a switch that the policy does not allow', () => {
     expect(await logOf(tenant, 'models.switch_refused')).toEqual([]);
   });
 
-  test('a reviewed successor is taken where the entry says so', async () => {
+  test('a reviewed successor is taken if the entry says so', async () => {
     const tenant = await mapped({ standard: [{ ...MINI, switchTo: 'reviewed' }] });
     expect((await runOf(tenant))[0]?.data).toMatchObject({ reasons: [{ code: 'NO_REPLACEMENT' }] });
     const review = { replacementModelKey: 'openai/gpt-6-luna', reason: 'measured' };

@@ -1,6 +1,6 @@
 /**
- * Promise: batches and plain calls together never exceed a limit or a balance, whichever comes first; and what a batch does
- * not need is free with each line, at its end, or at its expiry.
+ * Promise: batches and plain calls together never exceed a limit or a balance, in any order; and the part that a batch
+ * does not need is freed with each line, at its end, or at its expiry.
  */
 import { describe, expect, test } from 'vitest';
 import { usageSourceOf } from '../../src/domain/call.ts';
@@ -16,7 +16,7 @@ mockVendor();
 
 const START = Date.UTC(2027, 2, 1);
 const HOUR = 3_600_000;
-/** How long a batch holds what it may come to. */
+/** How long a batch keeps its hold. */
 const EXPIRY = 48 * HOUR;
 const CENT = 10_000_000n;
 /** A token of output costs two cents, in a batch one. */
@@ -57,7 +57,7 @@ const record = (object: Clockwork, requestName: string, line: string, responseTo
   const of = { line: { requestName, tier: 'premium' as const }, price: PRICE };
   return object.recordServiceCall(line, atMs, { modelUsed: 'made/up', usage: usage({ responseTokens }) }, of);
 };
-/** What is held in cents, and reserved of a meter. */
+/** The held cents, and the reservations of a meter. */
 const heldBy = (object: Clockwork, meter: 'premiumCalls' | 'premiumTokens' | 'searches' = 'premiumCalls') => {
   const account = object.account();
   return { cents: BigInt(account?.wallet.held ?? 0) / CENT, reserved: account?.meters.reserved[meter] ?? 0 };
@@ -245,7 +245,7 @@ describe('what a batch holds', () => {
     });
   });
 
-  test('includes the output where the plan reserves it', async () => {
+  test('includes the output if the plan reserves it', async () => {
     const reserving = { ...limitsOf({ premiumTokens: 100 }), reserveOutputTokens: 10 };
     await withObject(reserving, async (object) => {
       expect(hold(object, 'a', { lines: linesOf(3, 20) })).toBe(true);
@@ -257,7 +257,7 @@ describe('what a batch holds', () => {
     });
   });
 
-  test('is held once, however often the request is sent, and differently where the request has changed', async () => {
+  test('is held once, however often the request is sent, and differently if the request has changed', async () => {
     await withObject(limitsOf({ premiumCalls: 5 }), async (object) => {
       for (let time = 0; time < 3; time += 1) expect(hold(object, 'a', { lines: linesOf(4) })).toBe(true);
       expect(heldBy(object).reserved).toBe(4);
@@ -290,7 +290,7 @@ describe('what a batch holds', () => {
       expect(object.account()?.meters.consumed).toMatchObject({ premiumCalls: 1 });
       expect(object.account()?.wallet.unsettled).toBe(CENT.toString());
       expect(heldBy(object)).toEqual({ cents: 0n, reserved: 0 });
-      // What the third line held is still known.
+      // The hold of the third line is still known.
       object.endBatch('a', START + EXPIRY + 2, 3);
       await object.settle(START + EXPIRY + 2 + HOUR);
       expect(object.account()?.wallet.credits[0]?.remaining).toBe((8n * CENT).toString());

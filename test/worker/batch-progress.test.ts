@@ -1,6 +1,6 @@
 /**
- * Promise: wherever the vendor's output file breaks, each line of a batch counts once, the progress matches what was
- * recorded, and the rest stays held; and everything that is stored of a batch fits.
+ * Promise: wherever the vendor's output file breaks, each line of a batch counts once, the progress matches the record,
+ * and the rest stays held; and all stored data of a batch fit.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const SLOW_MS = 120_000;
 const batchOf = ({ organizationId }: Tenant, name: string) =>
   bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
 
-/** What stands of a batch, what its customer's lines hold, and what was counted. */
+/** The state of a batch, the holds of its customer's lines, and the counts. */
 async function metering(tenant: Tenant, name: string, customerId: string) {
   type Progress = { output: number };
   const state = await runInDurableObject(
@@ -74,7 +74,7 @@ describe('an output file whose download breaks off', () => {
       error: null,
     }),
   );
-  /** Where each line begins, in bytes. */
+  /** The start of each line, in bytes. */
   const starts = lines.map((_, index) => lines.slice(0, index).reduce((sum, line) => sum + line.length + 1, 0));
 
   test.each(['at the beginning', 'in the middle', 'before the end'] as const)(
@@ -168,7 +168,7 @@ describe('what is stored of a request for a batch', () => {
       url.endsWith('/content')
         ? new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }))
         : Response.json({ id: 'batch_1', metadata, note, status: 'validating' });
-    // Every quote takes two characters in the request, and four where that is stored.
+    // Every quote takes two characters in the request, and four in its stored form.
     const asked = { note: QUOTES.slice(0, 40_000) };
     const first = await create(tenant, asked);
     expect([first.response.status, ((await first.response.json()) as { note: string }).note]).toEqual([200, note]);

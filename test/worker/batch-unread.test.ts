@@ -1,6 +1,6 @@
 /**
- * Promise: a line of a batch that ran is never free: where its answer cannot be had it counts by what was held for it, and
- * where it does not say what it used it is estimated, which the record says. A line that did not run counts nothing.
+ * Promise: a line of a batch that ran is never free: if its answer cannot be read, it counts by its hold, and if it
+ * does not report its usage, that is estimated, which the record says. A line that did not run counts nothing.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test, vi } from 'vitest';
@@ -21,7 +21,7 @@ interface AtVendor {
   output_file_id?: string;
   error_file_id?: string;
   request_counts?: { total: number; completed: number; failed: number };
-  /** What the vendor answers for its files; a status for one that is gone. */
+  /** The vendor's answers for its files; a status for a file that is gone. */
   files?: Record<string, string | number>;
 }
 
@@ -47,7 +47,7 @@ async function batchOf(plan: object, lines: number, atVendor: AtVendor, credit =
   const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
   expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
   const look = () => runDurableObjectAlarm(bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${name}`));
-  /** Looks again after an hour, when what the vendor does not show is taken for gone. */
+  /** Looks again after an hour, when missing answers count as gone. */
   const lookAgain = async () => {
     await look();
     expect((await accountOf(tenant)).consumed.premiumCalls ?? 0).toBe(0);
@@ -66,14 +66,14 @@ const callsOf = ({ organizationId }: Tenant) =>
       .toArray()
       .map(({ record }) => JSON.parse(record) as Call),
   );
-/** What is counted, and whether anything is still held. */
+/** The counts, and whether anything is still held. */
 async function countedOf(tenant: Tenant) {
   const { consumed, reserved, wallet } = await accountOf(tenant);
   expect([reserved.premiumCalls ?? 0, wallet.held]).toEqual([0, '0']);
   return { calls: consumed.premiumCalls ?? 0, charged: Number(wallet.unsettled) };
 }
 
-/** Between what the output of the lines costs, and a little more for their prompts. */
+/** Between the cost of the lines' output, and slightly more for their prompts. */
 const expectCharge = (nanoUsd: number, lines: number) => {
   expect(nanoUsd).toBeGreaterThanOrEqual(lines * OUTPUT_NANO_USD);
   expect(nanoUsd).toBeLessThan(lines * OUTPUT_NANO_USD * 1.1);

@@ -267,7 +267,7 @@ describe('an erasure of a customer with batches', () => {
     await metering;
     expect((await usageOf(tenant, 'metered')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
-    // Nor is the line's id claimed: whoever comes next may have it.
+    // The line's id is not claimed either: the next request may have it.
     const key = asCallId('batch:batch_1:line');
     const toClaim = { ...customerKey(tenant.organizationId, 'another'), key };
     const claim = await claimKey(bindings, toClaim, 'token');

@@ -1,6 +1,6 @@
 /**
- * What a body may weigh at the gateway: its bytes, its values and its levels, for keys, for sessions' tokens, and for
- * what a batch's files and a vendor's answers hold.
+ * The size limits of a body at the gateway: its bytes, its values and its levels, for keys, for session tokens, and for
+ * a batch's files and a vendor's answers.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { readLine } from '../../src/gateway/batches/metering.ts';

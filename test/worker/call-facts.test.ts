@@ -1,6 +1,6 @@
 /**
- * Promise: each fact that the end of a call states is recorded as it came, and told by every answer that is to tell it: those
- * of the end and of readings, the list of calls and its CSV. An amendment of another field keeps it.
+ * Promise: each fact that the end of a call states is recorded unchanged, and shown by every answer that has to show
+ * it: those of the end and of readings, the list of calls and its CSV. An amendment of another field keeps it.
  */
 import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';

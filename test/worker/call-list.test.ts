@@ -1,6 +1,6 @@
 /**
- * Promise: `GET /calls` lists an organization's calls, and nobody else's; every filter and order gives what picking by hand
- * from the whole list gives; and a search that does not look at everything says so.
+ * Promise: `GET /calls` lists an organization's calls, and nobody else's; every filter and order gives what picking by
+ * hand from the whole list gives; and a search that does not cover everything says so.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CALLS_SEARCHED_MAX, type CallListItem } from '../../src/contract/call-list.ts';
@@ -146,7 +146,7 @@ describe('the list', () => {
     expect(await refusalOf({ from: '2026-11-02T00:00:00Z', to: '2026-11-01T00:00:00Z' })).toContain('to');
   });
 
-  test('is CSV where Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
+  test('is CSV if Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
     const { key } = (
       await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'csv' } })
     ).data;

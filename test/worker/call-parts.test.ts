@@ -1,6 +1,6 @@
 /**
- * Promise: all that a call made vendors do is charged, each part at its own model: an earlier model whose answer did not come,
- * an advisor, an attempt that its model declined.
+ * Promise: all work of vendors for a call is charged, each part at its own model: an earlier model whose answer did not
+ * come, an advisor, an attempt that its model declined.
  */
 
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
@@ -48,7 +48,7 @@ async function price(...models: (keyof typeof PRICES)[]) {
 }
 
 const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
-/** What the lines come to by model, in nano-USD. */
+/** The sums of the lines by model, in nano-USD. */
 async function linesOf(callId: string) {
   const { costBreakdown } = await read(callId);
   const sums = new Map<string, bigint>();
@@ -73,7 +73,7 @@ describe('models of which the first does not answer in time', () => {
     const lines = await linesOf(callId);
     // 10 tokens of input, and 4 of output.
     expect(lines['']).toBe(10 * 1_000 + 4 * 2_000);
-    // At least what it could have written in a third of a second, and at most the thousand tokens of its bound.
+    // At least the output of a third of a second, and at most the thousand tokens of its bound.
     expect(lines['slow-model']).toBeGreaterThanOrEqual(150 * 1_000_000);
     expect(lines['slow-model']).toBeLessThanOrEqual(1_400 * 1_000_000);
     expect(Number(costUsdNano)).toBe(Object.values(lines).reduce((sum, line) => sum + line, 0));

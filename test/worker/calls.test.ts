@@ -1,5 +1,5 @@
 /**
- * The main job over HTTP: begin, end, read, on real prices; what is kept of a call, and what is not.
+ * The main job over HTTP: begin, end, read, on real prices; the stored parts of a call, and those that are not.
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';

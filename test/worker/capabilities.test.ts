@@ -1,6 +1,6 @@
 /**
- * Promise: what a plan says of search, images, audio and hosted tools holds for what a request itself asks the vendor for: it is
- * denied before the vendor is asked, and what was used is counted from the answer, also beyond what was left.
+ * Promise: a plan's rules for search, images, audio and hosted tools apply to the vendor's request itself: it is denied
+ * before the vendor is asked, and real usage is counted from the answer, even beyond the remaining amount.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Tenant } from '../support/api.ts';
@@ -189,7 +189,7 @@ describe('searches', () => {
     expect(await used(tenant, 'searches')).toBe(3);
     const [cut] = (await stateOf(tenant)).calls;
     expect(cut).toMatchObject({ status: 'FAILED' });
-    // What ran is a call, although its usage never came.
+    // A call that ran counts, although its usage never arrived.
     expect(await used(tenant, 'premiumCalls')).toBe(2);
   });
 

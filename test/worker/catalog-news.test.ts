@@ -1,9 +1,9 @@
 /**
- * What the lists of a deployment say and its catalog does not: the daily import tells operators of it once, the ends stand
- * beside the models as "reported by" until a person confirms them, and nothing of it changes a status or a price. A list that
- * cannot be read changes nothing, and says why.
+ * Statements in a deployment's lists that its catalog lacks: the daily import reports them to operators once, the
+ * shutdown dates are shown beside the models as "reported by" until a person confirms them, and nothing changes a
+ * status or a price. A list that cannot be read changes nothing, and gives the reason.
  *
- * The lists say what the packages of the day of a release said, on which a notice was missed.
+ * The lists have the contents of the packages of a release day on which a notice was missed.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -26,7 +26,7 @@ const REPORT = '2027-01-22, reported by eol.example/feeds/anthropic.json of 2026
 type Told = CatalogNews & { more: number };
 
 const visitor = new Visitor();
-/** What each address answers. */
+/** The answer of each address. */
 const answers = new Map<string, () => Response | Promise<Response>>();
 
 /** The catalog of the day: without the notice, without a model, and with another price. */
@@ -186,7 +186,7 @@ describe('on the day of the release', () => {
     expect(rest).toEqual(was);
     expect(rest.lifecycle).toMatchObject({ status: 'ACTIVE' });
     expect(rest.lifecycle).not.toHaveProperty('shutdownAt');
-    // Who has the answer without the warning gets the one with it.
+    // A holder of the answer without the warning gets the one with it.
     expect(after.etag).not.toBe(before.etag);
     const light = await lookUp('?response=light');
     expect(light.body).toMatchObject({ action: 'KEEP', lifecycle: { status: 'ACTIVE' } });

@@ -1,6 +1,6 @@
 /**
- * A replacement that an operator reviewed is what the public lookup recommends where the provider names nothing, as
- * soon as the change is acknowledged; a review that makes no sense is refused and changes nothing.
+ * The public lookup recommends a replacement that an operator reviewed if the provider names nothing, as soon as the
+ * change is acknowledged; an invalid review is refused and changes nothing.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import { citationOf } from '../../src/catalog/reviews.ts';
@@ -95,7 +95,7 @@ describe('a review', () => {
       'reviewed',
       'candidate',
     ]);
-    // Where the caller does not allow what the provider names, the review is next.
+    // If the caller does not allow the provider's replacement, the review is next.
     expect(await full('openai/gpt-4o?allowedModelKeys=gpt-6.1-sol,gpt-6-sol')).toMatchObject({
       recommendationSource: 'admin_review',
       recommendedModelKey: 'openai/gpt-6.1-sol',

@@ -1,5 +1,5 @@
 /**
- * Estimates over HTTP: what a profile would have saved on stored samples, in the background, whatever happens meanwhile
+ * Estimates over HTTP: the savings of a profile on stored samples, in the background, whatever happens meanwhile
  * (contract 4.16).
  */
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
@@ -107,7 +107,7 @@ describe('an estimate', () => {
     expect(Date.parse(job.finishedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(job.startedAt));
   });
 
-  test("takes the organization's profile and its own price where there are some", async () => {
+  test("takes the organization's profile and its own price if there are some", async () => {
     const priced = await createTenant(operator);
     const params = { org: priced.organizationId, modelKey: 'openai/gpt-4o' };
     await operator.send('setPrice', { params, body: { inputUsdPerMillion: 100, outputUsdPerMillion: 100 } });
@@ -236,7 +236,7 @@ describe('an estimate', () => {
     await leaveEstimate(bindings, organizationId, `job-${running}`);
     const begun = await start({}, { 'Idempotency-Key': 'estimate-11' }, busy);
     expect([begun.status, begun.headers.get('Idempotency-Replayed')]).toEqual([200, null]);
-    // A retry is no further one, also where there is no room.
+    // A retry does not count as another estimate, even if there is no room.
     expect((await start({}, { 'Idempotency-Key': 'estimate-11' }, busy)).data.jobId).toBe(begun.data.jobId);
     await completed(begun.data.jobId, busy);
     expect((await start({}, {}, busy)).status).toBe(200);

@@ -29,7 +29,7 @@ const end = async (callId: string, more: object = {}, of = tenant) =>
 const compress = (callId: string, change: object = {}, headers: Record<string, string> = {}, of = tenant) =>
   of.api.send('compressPrompt', { body: { callId, promptCompression: { ...COUNTS, ...change } }, headers });
 
-/** What D1 holds of a call, once everything has arrived there. */
+/** The data of a call in D1, after everything has arrived there. */
 async function projected(callId: string, customerId = 'ann', of = tenant) {
   await deliverToD1(of.organizationId, customerId);
   const sql = `SELECT original_tokens, compressed_tokens, saved_tokens, CAST(cost_avoided_nano_usd AS TEXT) AS avoided, compression_techniques,
@@ -107,7 +107,7 @@ describe('recorded savings', () => {
     expect((await projected(callId)).row).toMatchObject({ saved_tokens: 1, avoided: '2500' });
   });
 
-  test('have no cost where the price is not known, and half of it in batch mode', async () => {
+  test('have no cost if the price is not known, and half of it in batch mode', async () => {
     const unknown = await begin('unknown-price');
     await compress(unknown);
     await end(unknown, { modelUsed: 'no-such-model-anywhere' });
@@ -299,7 +299,7 @@ describe('the profile', () => {
       ...DEFAULT_COMPRESSION_PROFILE,
       meaningMayChange: false,
     });
-    // What is left out goes back to its default.
+    // An omitted field returns to its default.
     await own.api.send('saveCompressionProfile', { body: { aggressiveness: 0 } });
     expect((await own.api.send('readCompressionProfile')).data).toEqual({
       ...DEFAULT_COMPRESSION_PROFILE,

@@ -1,6 +1,6 @@
 /**
- * Changes on the console: who changed what, on the page of a plan, a key, a webhook and the mappings, and in the log with
- * its filters and pages.
+ * Changes on the console: the author of each change, on the page of a plan, a key, a webhook and the mappings, and in
+ * the log with its filters and pages.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';

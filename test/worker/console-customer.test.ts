@@ -103,7 +103,7 @@ describe('the page of a customer', () => {
     expect(totals.unpricedCalls).toBe(1);
     expect(text).toContain('1 call without a price');
     expect(html).toMatch(/calls\?customerId=payg%2F1&amp;priced=false&amp;from=/);
-    // Of another period there is nothing, and the address says which it is.
+    // Another period is empty, and the address names it.
     const yesterday = await visitor.read(`${path()}?period=yesterday`);
     expect(figure(yesterday.html, 'Cost')).toBe('0');
     expect(yesterday.text).toContain('No calls in this period');
@@ -311,7 +311,7 @@ describe('an erasure', () => {
     expect((await stateOf(customerId)).customerId).toBe(customerId);
     const values = await visitor.form(`${path}/erase`, `${path}/erase`, { confirmation: customerId });
     expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased');
-    // Sent again, it says what was done.
+    // Sent again, it reports the earlier result.
     expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased');
     expect((await visitor.send(path)).status).toBe(404);
     expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toEqual([

@@ -1,6 +1,6 @@
 /**
- * Every form of the console: what it does when it is filled in well, what it says at which field when it is not, and
- * that it counts once however often it is sent. What it did is read back through the operator API.
+ * Every form of the console: its effect if it is filled in correctly, the message at the right field if not, and that
+ * it counts once however often it is sent. The operator API confirms the effects.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
@@ -27,7 +27,7 @@ async function done(page: string, action: string, values: Values): Promise<Shown
   return shown;
 }
 
-/** Sends a form that is refused, and expects the rule at the field, with what was typed still there. */
+/** Sends a form that is refused, and expects the rule at the field, with the typed values still there. */
 async function refused(page: string, action: string, values: Values, field: string, rule: string): Promise<Shown> {
   const shown = await visitor.submit(page, action, values);
   expect(shown.status).toBe(400);
@@ -391,7 +391,7 @@ describe('models, prices and vendors', () => {
     expect(asked.status).toBe(400);
     expect(asked.text).toContain('gpt-6-sool is not in the catalog. Did you mean gpt-6-sol?');
     expect(asked.text).toContain('openai/gpt-6-lun is not in the catalog. Did you mean openai/gpt-6-luna?');
-    // What was mapped before needs no second confirmation, and what was typed is still there.
+    // An existing mapping needs no second confirmation, and the typed values are still there.
     expect(asked.text).not.toContain('Map a/b');
     expect(asked.html).toContain('>gpt-6-sool</textarea>');
     const models = async () => (await operator.send('readOrganization', { params: { org } })).data.models;
@@ -560,11 +560,11 @@ describe('samples and compression', () => {
     expect(text).toContain('Samples 1 of 1');
     expect(text).toContain('Politeness 1');
     expect(text).toContain('Meaning may change at this aggressiveness');
-    // What became of a sample, for people.
+    // The result of a sample, for people.
     expect(html).toContain('<del>Thank you very much in advance!</del>');
     expect(html).not.toContain('http-equiv="refresh"');
 
-    // Of another organization there is no such job.
+    // Another organization does not have the job.
     expect((await visitor.send(`${base}/compression/jobs/${jobId}`)).status).toBe(404);
     await refused(page, `${page}/jobs`, { from: 'yesterday' }, 'from', 'must be a date and time');
     await refused(page, `${page}/jobs`, { from: '2026-02-01T00:00', to: '2026-01-01T00:00' }, 'to', 'must be after');

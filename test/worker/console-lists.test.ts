@@ -1,5 +1,5 @@
 /**
- * Lists of the console: whoever goes through the pages of one and back sees the same pages, and every row once.
+ * Lists of the console: going through the pages of one and back shows the same pages, and every row once.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';

@@ -1,6 +1,6 @@
 /**
- * The console's search over everything, and the side that leads to all pages: what they find, whose it is, and what they never
- * show.
+ * The console's search over everything, and the side that leads to all pages: their results, limited to the
+ * organization, and the data that they never show.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from '../../src/console/navigation.tsx';
@@ -41,7 +41,7 @@ beforeAll(async () => {
 const inOurs = (query: string, part = '') =>
   visitor.read(`/console/search${part}?${new URLSearchParams({ q: query, org: ours.organizationId })}`);
 
-/** Where the results of a page lead, in their order. */
+/** The targets of a page's results, in their order. */
 const hitsOf = (html: string) =>
   [...html.matchAll(/<ul class="hits">([\s\S]*?)<\/ul>/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/href="([^"]*)"/g)].map(([, href]) => href),
@@ -97,7 +97,7 @@ describe('the search', () => {
   test('never shows a key or its hash, also where a whole key is searched for', async () => {
     const { html } = await inOurs(key);
     expect(hitsOf(html)).toEqual([`/console/organizations/${ours.organizationId}/keys/${keyId}`]);
-    // It is in the field, where it was typed, alone.
+    // It appears only in the field in which it was typed.
     expect(html.split(key)).toHaveLength(2);
     for (const query of ['zanzibar', keyId, 'utk-']) {
       const { html: other } = await inOurs(query);

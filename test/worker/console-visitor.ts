@@ -11,7 +11,7 @@ export interface Shown {
   status: number;
   headers: Headers;
   html: string;
-  /** What a person reads: without markup. */
+  /** The text that a person reads: without markup. */
   text: string;
 }
 
@@ -55,7 +55,7 @@ export class Visitor {
     return this.post('/console/sign-in', { token });
   }
 
-  /** What the form with this action on a page would send, with some fields filled in otherwise. */
+  /** The fields that the form with this action on a page would send, with some of them replaced. */
   async form(page: string, action: string, values: Values = {}): Promise<Values> {
     const { html } = await this.send(page);
     const forms = [...html.matchAll(/<form method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
@@ -70,7 +70,7 @@ export class Visitor {
   }
 }
 
-/** As a browser would send them: what is filled in, chosen or checked. */
+/** The fields that a browser would send: filled, chosen or checked ones. */
 function fieldsOf(form: string): Values {
   const fields: Values = {};
   const add = (name: string | undefined, value: string) => {

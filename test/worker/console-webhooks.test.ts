@@ -1,6 +1,6 @@
 /**
- * Promise: an operator runs the webhooks of an organization by the console's forms. A secret is in the answer to the form
- * that made it, and on no page that can be read; what was done is in the event log.
+ * Promise: an operator runs the webhooks of an organization by the console's forms. A secret is in the answer to the
+ * form that made it, and on no page that can be read; the changes are in the event log.
  */
 
 import { runDurableObjectAlarm } from 'cloudflare:test';
@@ -23,7 +23,7 @@ interface Received {
   body: string;
 }
 
-/** What endpoints got, and what they answer. */
+/** The requests of endpoints, and their answers. */
 let received: Received[] = [];
 let answer: () => Response;
 

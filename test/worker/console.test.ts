@@ -1,6 +1,6 @@
 /**
- * What guards the console: sign-in, session, form tokens, headers. And that every page is there, for an organization
- * that has nothing and for one that has everything.
+ * The guards of the console: sign-in, session, form tokens, headers. And every page exists, for an empty organization
+ * and for one that has everything.
  */
 
 import { createExecutionContext } from 'cloudflare:test';
@@ -123,7 +123,7 @@ describe('the sign-in', () => {
   test('answers an address 429 after 20 wrong tokens in a minute, and still accepts the right one', async () => {
     const guesser = new Visitor();
     guesser.address = '198.51.100.7';
-    // The minute is the clock's: where it ends in between, another 20 are answered.
+    // The minute is the clock's: if it ends in between, another 20 are answered.
     const guesses = await Promise.all(Array.from({ length: 41 }, () => guesser.signIn('guess')));
     const statuses = guesses.map(({ status }) => status);
     expect(statuses.filter((status) => status === 401).length).toBeGreaterThanOrEqual(20);
@@ -296,7 +296,7 @@ describe('the form of a catalog', () => {
       const { status } = await sendStream(path, endless.stream, visitor);
       expect([status, endless.bytes < MIB]).toEqual([403, true]);
     }
-    // The token further on is none either.
+    // A token beyond the bound does not count either.
     const { document, ...rest } = { document: 'x'.repeat(2_000), csrf };
     expect((await visitor.post(path, { document, ...rest })).status).toBe(403);
   });

@@ -1,6 +1,5 @@
 /**
- * Promise: the billing provider ends with what a history without the mistake would have told it, whatever fails on the
- * way.
+ * Promise: the billing provider ends with the amounts of a history without the mistake, whatever fails on the way.
  */
 
 import { expect, test } from 'vitest';
@@ -24,7 +23,7 @@ const PRICE: ResolvedPrice = {
 };
 const report = (inputTokens: number) => ({ usage: usage({ inputTokens }), modelUsed: 'm' });
 
-/** A provider that answers as it is told, and writes down what it has taken. */
+/** A provider with given answers that writes down its accepted charges. */
 function provider(...answers: Awaited<ReturnType<Reporter>>[]) {
   const taken: { chargeId: string; amountNanoUsd: bigint; atMs: number }[] = [];
   const take: Reporter = async ({ chargeId, amountNanoUsd, atMs }) => {

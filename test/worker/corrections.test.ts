@@ -1,6 +1,6 @@
 /**
- * Corrections over HTTP: what was recorded by mistake is taken back once, by the organization or the operator, and is
- * told wherever the record is read.
+ * Corrections over HTTP: a wrong record is taken back once, by the organization or the operator, and every reading of
+ * the record shows it.
  */
 
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
@@ -248,7 +248,7 @@ describe('a reversed call', () => {
     const later = await call();
     await reverse(later);
     await reverse(pending);
-    // What comes back can be spent when it is there.
+    // A returned amount can be spent when it has arrived.
     expect(await wallet()).toMatchObject({ unsettledUsd: '0.009', availableUsd: '0.973' });
     await settle();
     expect(await wallet()).toMatchObject({ balanceUsd: '1', unsettledUsd: '0', availableUsd: '1', openCharges: 0 });
@@ -411,7 +411,7 @@ describe('an amended call', () => {
     expect(await amend('no-such-call', RIGHT)).toMatchObject({ status: 404, refusal: { code: 'CALL_NOT_FOUND' } });
   });
 
-  test('keeps its model, and so its price and charge, where figures alone are named', async () => {
+  test('keeps its model, and so its price and charge, if figures alone are named', async () => {
     const { call, wallet, settle } = await caller();
     await call();
     const callId = await call({ ...USED, providerUsed: 'openai', cachedInputTokens: 5 });

@@ -1,6 +1,7 @@
 /**
- * Promise: a call on credit whose bytes alone would refuse it is counted by its vendor, for free and once, and holds what
- * that count costs with its margin. A call that passes anyway makes no such request, and without a count the bytes stand.
+ * Promise: a call on credit that its bytes alone would refuse is counted by its vendor, for free and once, and holds
+ * the cost of that count with its margin. A call that passes anyway makes no such request, and without a count the
+ * bytes apply.
  */
 
 import { describe, expect, test, vi } from 'vitest';
@@ -19,7 +20,7 @@ const plan = (calls = 0) => ({
   limits: { standardCalls: calls, premiumCalls: calls },
   payg: { enabled: true, markupPercent: 0, maxOutputTokens: OUTPUT },
 });
-/** Of 200 KB, whose bytes cost 0.40 USD. */
+/** A prompt of 200 KB, whose bytes cost 0.40 USD. */
 const PROMPT = 'The quick brown fox jumps over the lazy dog, and nobody minds. '.repeat(3_200);
 const COUNT = 45_000;
 /** An estimate gets 2 % and 64 tokens. */

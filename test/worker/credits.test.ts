@@ -379,7 +379,7 @@ describe('pay-as-you-go', () => {
     expect(meters.premiumCalls).toMatchObject({ used: 1, remaining: 0 });
   });
 
-  test('is denied without a balance, and where the plan has none', async () => {
+  test('is denied without a balance, and if the plan has none', async () => {
     const { call, begin } = await customer('poor');
     await call();
     const denied = await begin();

@@ -1,5 +1,5 @@
 /**
- * Custom meters over HTTP: what an increment answers, what pays for it, and what is refused (contract 4.10).
+ * Custom meters over HTTP: the answer to an increment, its payer, and the refusals (contract 4.10).
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KeyPrefix } from '../../src/contract/scopes.ts';
@@ -21,7 +21,7 @@ const PAGES = { label: 'Pages', included: 10, funding: { credits: true, payg: tr
 const PLAN = {
   name: 'Metered',
   limitType: 'BLOCK',
-  // No call is included, one may begin in a second, and a markup is for calls: none of it is about custom meters.
+  // No call is included, one may begin in a second, and a markup applies to calls: none of it affects custom meters.
   limits: { standardCalls: 0, premiumCalls: 0 },
   rollingCalls: { limit: 1, windowSeconds: 60 },
   payg: { enabled: true, markupPercent: 50 },
@@ -37,7 +37,7 @@ beforeAll(async () => {
   tenant = await createTenant(operator, PLAN);
 });
 
-/** A new customer of the tenant, with what the operator grants at the start. */
+/** A new customer of the tenant, with the operator's initial grants. */
 async function customer(
   customerId: string,
   { of = tenant, ...funds }: { usd?: string; units?: number; of?: Tenant } = {},

@@ -1,7 +1,7 @@
 /**
- * Promise: the list of customers says of each what its own readings say of the last 30 days; the filters that need more than
- * a customer's row find whom picking by hand finds, by API and in the console; the console's list sorts, narrows, counts and
- * turns its pages by links alone.
+ * Promise: the list of customers shows the same as each customer's own readings for the last 30 days; the filters that
+ * need more than a customer's row match picking by hand, by API and in the console; the console's list sorts, filters,
+ * counts and turns its pages by links alone.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { changeOf } from '../../src/console/customers-view.tsx';

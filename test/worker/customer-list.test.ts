@@ -1,6 +1,7 @@
 /**
- * Promise: the list of customers says of each what its own readings say; every order and filter gives what picking by hand
- * from the whole list gives; pages cost the same however many customers there are, and show none twice while they change.
+ * Promise: the list of customers shows the same as each customer's own readings; every order and filter matches picking
+ * by hand from the whole list; the cost of a page does not grow with the customers, and no page shows a customer twice
+ * while they change.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CustomerListItem } from '../../src/contract/customers.ts';
@@ -157,7 +158,7 @@ describe('the list', () => {
     expect(await refusalOf({ denied: 'maybe' })).toContain('denied');
   });
 
-  test('is CSV where Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
+  test('is CSV if Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
     const params = { org: tenant.organizationId };
     const { key } = (await operator.send('createKey', { params, body: { name: 'csv' } })).data;
     const response = await worker.fetch('https://callmeter.test/customers?limit=1&sort=worstMeter', {
@@ -279,7 +280,7 @@ describe('a page', () => {
     expect(idsOf(first.items)).toEqual(['c-10010', 'c-05010']);
     expect(first.nextCursor).not.toBeNull();
     expect((await pages(large, query)).flat()).toEqual(['c-10010', 'c-05010', 'c-00010']);
-    // What was looked at had none; the next page does.
+    // The customers that were looked at had none; the next page does.
     const ended = await pages(large, { canceled: 'true', planId: 'test', sort: 'cost', search: 'c-0001' });
     expect(ended.flat()).toEqual(['c-00010']);
     expect(ended.length).toBeGreaterThan(1);

@@ -1,6 +1,6 @@
 /**
- * The search for customers: by any part of the id, of the display name or of the e-mail address in whatever case, in pages,
- * each of which reads one index alone, from its place on.
+ * The search for customers: by any part of the id, of the display name or of the e-mail address, in upper or lower
+ * case, in pages, each of which reads only one index, from its position on.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CustomerFilter, findCustomers } from '../../src/history/customers.ts';
@@ -20,7 +20,7 @@ const CUSTOMERS: Record<string, string | undefined> = {
   yan: 'anna',
 };
 
-/** Who is found by the id or the name is not found by it again. */
+/** A customer that the id or the name finds is not found again by it. */
 const EMAILS: Record<string, string | undefined> = {
   dora: 'Sales@Example.com',
   ann: 'ann@example.com',

@@ -31,7 +31,7 @@ let tenant: Tenant;
 let org: string;
 /** The denied call of each reason. */
 const denied = new Map<DenialCode, { callId: string; customerId: string }>();
-/** What its begin answered. */
+/** The answer to its begin. */
 const told = new Map<DenialCode, object>();
 
 const list = async (query: Record<string, string> = {}) => (await tenant.api.send('listCalls', { query })).data.items;

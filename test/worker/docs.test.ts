@@ -1,6 +1,6 @@
 /**
- * The API reference: one document for programs, pages for people, and nothing from elsewhere. What the pages say is checked
- * on their files (test/unit/docs-site.test.ts); here, how the Worker sends them.
+ * The API reference: one document for programs, pages for people, and nothing from elsewhere. The contents of the pages
+ * are checked on their files (test/unit/docs-site.test.ts); here, the Worker's answers.
  */
 import { describe, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/http/openapi/document.ts';
@@ -87,11 +87,12 @@ describe('/docs', () => {
     }
   });
 
-  test('the demo key is told on the machine itself alone, to its own pages alone, and where there is one', async () => {
+  test('the demo key is told on the machine itself alone, to its own pages alone, and if there is one', async () => {
     const ask = (origin: string, headers: Record<string, string>) =>
       worker.fetch(`${origin}/docs/demo-key`, { headers });
     const own = { 'Sec-Fetch-Site': 'same-origin' };
-    // What may ask gets 404 here, because this Worker has no such key; `npm start` has one (test/e2e/start.test.ts).
+    // Permitted requests get 404 here, because this Worker has no such key; `npm start` has one
+    // (test/e2e/start.test.ts).
     for (const [origin, headers] of [
       ['http://127.0.0.1:8787', own],
       [ORIGIN, own],

@@ -1,6 +1,6 @@
 /**
- * Downloads: no cell of any CSV begins as a formula, although everything that callers name does, and a browser takes
- * every download for what it says it is.
+ * Downloads: no cell of any CSV begins like a formula, although all of the callers' names do, and a browser trusts the
+ * declared type of every download.
  */
 import { beforeAll, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';

@@ -1,7 +1,7 @@
 /**
- * What the widget says of who pays is what happens: where it says that a balance pays, the next call is charged to it, and
- * only where it says that nothing is left is the next call denied. It says what a customer was charged, and never what the
- * organization's calls cost.
+ * The widget's statements about the payer are true: if it names the balance, the next call is charged to it, and only
+ * if it says that nothing is left is the next call denied. It shows a customer's charges, and never the cost of the
+ * organization's calls.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -15,7 +15,7 @@ const PAYG = { enabled: true, markupPercent: 20 };
 
 let serial = 0;
 
-/** A customer of a plan of its own, as its widget and its calls show it. */
+/** A customer of a plan of its own, in the view of its widget and its calls. */
 async function customer(plan: object, { of, ...funds }: { usd?: string; units?: number; of?: Tenant } = {}) {
   const tenant = of ?? (await createTenant(operator, { name: 'Team', limitType: 'BLOCK', ...plan }));
   serial += 1;
@@ -89,7 +89,7 @@ describe('of a customer with a balance, the widget says', () => {
     expect(words(await html())).toContain('1 call in this period $4.99 balance $0.009 spent in this period');
   });
 
-  test('that it may be too low, where a call usually needs more', async () => {
+  test('that it may be too low, if a call usually needs more', async () => {
     const { html, begin } = await customer({ limits: { premiumCalls: 0 }, payg: PAYG }, { usd: '0.004' });
     expect(words(await html())).toContain(
       'Your plan includes no premium calls. Your balance of $0.004 may be too low for the next call. One usually needs $0.01.',
@@ -97,12 +97,12 @@ describe('of a customer with a balance, the widget says', () => {
     expect((await begin()).denial?.code).toBe('CREDIT_REQUIRED');
   });
 
-  test('that nothing is left where the next call is denied, and what it is overdrawn by', async () => {
+  test('that nothing is left if the next call is denied, and what it is overdrawn by', async () => {
     const plan = { limits: { premiumCalls: 1 }, payg: PAYG };
     const { html, begin, tenant } = await customer(plan, { usd: '0.02' });
     const [first, second] = [await begin(), await begin({ ...PREMIUM, holdUsd: 0.01 })];
     expect([first.allowed.premium, second.allowed.premium]).toEqual([true, true]);
-    // Open calls hold what they may cost.
+    // Open calls hold the most that they may cost.
     expect(words(await html())).toContain('Your balance of $0.02 pays from here.');
     const third = await begin({ ...PREMIUM, holdUsd: 0.01 });
     expect(third.allowed.premium).toBe(true);
@@ -153,7 +153,7 @@ describe('of a customer with a balance, the widget says', () => {
     );
   });
 
-  test('that units were bought, how many are left, and that nothing is left only where an increment is blocked', async () => {
+  test('that units were bought, how many are left, and that nothing is left only if an increment is blocked', async () => {
     const funding = { credits: true, payg: false };
     const plan = { customMeters: { CUSTOM1: { label: 'Pages read', included: 100, funding } } };
     const { html, increment } = await customer(plan, { units: 300 });

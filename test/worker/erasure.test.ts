@@ -323,7 +323,7 @@ class LateD1 {
     return Promise.reject(new Error('D1 did not answer in time'));
   }
 
-  /** Runs what it took. Answers how many statements there were. */
+  /** Runs the statements that it took. Returns their number. */
   async run(): Promise<number> {
     await bindings.DB.batch(this.#taken.map(({ sql, values }) => bindings.DB.prepare(sql).bind(...values)));
     return this.#taken.length;
@@ -332,7 +332,7 @@ class LateD1 {
 
 const LATE = Date.UTC(2031, 0, 1);
 
-/** A customer with calls, a credit and a meter event, of whom a batch was given up. */
+/** A customer with calls, a credit and a meter event, one of whose batches was given up. */
 async function givenUp(d1: LateD1): Promise<{ organizationId: string; customerId: string }> {
   let whose = { organizationId: '', customerId: '' };
   await withObject(PLAN, async (object, names) => {
@@ -350,7 +350,7 @@ async function givenUp(d1: LateD1): Promise<{ organizationId: string; customerId
   return whose;
 }
 
-/** As the operator's erasure does, of a customer whose organization has no plans and keys. */
+/** The operator's erasure, for a customer whose organization has no plans and keys. */
 async function eraseAll({ organizationId, customerId }: { organizationId: string; customerId: string }): Promise<void> {
   expect(await customerStub(organizationId, customerId).erase(asOrganizationId(organizationId))).toBe(true);
   await eraseProjection(bindings, {
@@ -517,7 +517,7 @@ describe('a customer who goes on calling', () => {
     for (const callId of [callIds[2] ?? '', derivedId]) {
       const { status, refusal } = await tenant.api.send('endCall', { body: { callId } });
       expect([status, refusal.code, refusal.reason]).toEqual([404, 'CALL_NOT_FOUND', 'CUSTOMER_ERASED']);
-      // Of another isolate, which does not remember whose call it was.
+      // Like another isolate, which does not remember the call's customer.
       forgetAll();
       expect((await tenant.api.send('endCall', { body: { callId } })).refusal.reason).toBe('CUSTOMER_ERASED');
       expect((await other.api.send('endCall', { body: { callId } })).refusal).not.toHaveProperty('reason');

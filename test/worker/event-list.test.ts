@@ -1,6 +1,6 @@
 /**
- * Promise: `GET /events` lists what happened to an organization and its customers, newest first, once, and to nobody else; it
- * is kept for 90 days, and gone with an erased customer.
+ * Promise: `GET /events` lists the events of an organization and its customers, newest first, once, and to nobody else;
+ * they are kept for 90 days, and are gone with an erased customer.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 const LIMIT = 1_000;
 const WORKERS = 50;
 
-/** Ends calls of a customer, and brings what that tells to D1. */
+/** Ends calls of a customer, and brings their events to D1. */
 async function use({ api, organizationId }: Tenant, customerId: string, calls: number): Promise<void> {
   for (let n = 0; n < calls; n += 1) {
     const { callId } = (await api.send('beginCall', { body: { customerId, feature: `${n}` } })).data;

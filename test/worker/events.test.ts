@@ -1,5 +1,5 @@
 /**
- * Promise: what happens to a customer is told once, in the transaction in which it happens: limits, balance, denials,
+ * Promise: a customer's events are recorded once, in the transaction in which they happen: limits, balance, denials,
  * changes of the plan and the period, charges that failed.
  */
 import { describe, expect, test } from 'vitest';
@@ -78,7 +78,7 @@ describe('a limit', () => {
     });
   });
 
-  test('has the thresholds of the plan, none where the plan wants none, and is told of under every policy', async () => {
+  test('has the thresholds of the plan, none if the plan wants none, and is told of under every policy', async () => {
     const reach = (plan: object) =>
       new Promise<unknown>((resolve, reject) => {
         withObject(plan, async (object) => {
@@ -249,7 +249,7 @@ describe('a denied call', () => {
     });
   });
 
-  test('is told of by its code where no meter is the reason', async () => {
+  test('is told of by its code if no meter is the reason', async () => {
     await withObject(PLAN, async (object) => {
       use(object, 'opens', 0, START);
       accepted(object.setCanceled(true, START));

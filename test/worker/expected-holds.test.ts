@@ -1,6 +1,6 @@
 /**
- * Promise: a plan with expected holds learns from the ends of calls what the next ones of the model hold.
- * It keeps a bounded number of them, and what is overdrawn is charged, recorded and told.
+ * Promise: a plan with expected holds learns the next holds of a model from the ends of its calls. It keeps a bounded
+ * number of them, and an overdraft is charged, recorded and reported.
  */
 
 import { expect, test } from 'vitest';
@@ -70,7 +70,7 @@ const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000
 const rowsOf = (object: Clockwork) =>
   object.query<{ model: string; shares: string }>('SELECT model, shares FROM bound_shares ORDER BY ended_at_ms');
 
-/** Calls of the model, one after the other, of which each costs 1,400 of at most 41,000 nano-USD. */
+/** Calls of the model, one after the other. Each costs 1,400 of at most 41,000 nano-USD. */
 function run(object: Clockwork, model: string, calls: number, atMs: number): void {
   for (let index = 0; index < calls; index += 1) {
     const callId = `${model}-${atMs}-${index}`;
@@ -112,7 +112,7 @@ test('a begin by an estimate holds what is expected of its model, and the end of
     const ifLost = { modelUsed: 'm', inputTokens: 100_000, price: PRICE };
     const bound = { model: 'm', tier: null, outputTokens: 90_000, answers: 1, inSteps: false, cost };
     object.begin('estimated', START, {}, undefined, { bounds: [bound] });
-    // 4,096 tokens are the most of the plan: 140,960 nano-USD, of which 3.4 % are less than a step.
+    // 4,096 tokens are the most of the plan: 140,960 nano-USD; 3.4 % of that are less than a step.
     expect(heldOf('estimated')).toBe('10240');
     object.begin('lost', START, {}, undefined, { bounds: [{ ...bound, ifLost }] });
     object.begin('other', START, {}, undefined, { bounds: [{ ...bound, model: 'other' }] });

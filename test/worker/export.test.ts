@@ -1,6 +1,6 @@
 /**
- * Promise: an export has every row of D1 and the archive once, and the costs of FOCUS sum to what reports and the
- * ledger say, to the nano-dollar.
+ * Promise: an export has every row of D1 and the archive once, and the costs of FOCUS equal the sums of reports and the
+ * ledger, to the nano-dollar.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -81,7 +81,7 @@ function parseCsv(text: string): Record<string, string>[] {
 const sum = (rows: Record<string, string>[], column: string) =>
   rows.reduce((all, row) => all + (parseUsd(row[column] ?? '') ?? 0n), 0n);
 
-/** What the customer's USD balance has paid, as the ledger says. */
+/** The amount that the customer's USD balance has paid, by the ledger. */
 const spent = async () =>
   (await ann.inspect()).ledger
     .filter(({ unit, cause }) => unit === 'USD' && cause === 'SPEND')

@@ -76,7 +76,7 @@ test.each([
   const tenant = await newTenant();
   const asked = refusing(status, words);
   const first = await ask(tenant.key, { stream: true });
-  // What the vendor sends of itself is not taken out.
+  // Usage that the vendor sends unasked is not removed.
   expect([first.response.status, await first.response.text()]).toEqual([200, `${TEXT}${USAGE}data: [DONE]\n\n`]);
   await first.rest();
   expect(asked.map((body) => 'stream_options' in body)).toEqual([true, false]);

@@ -1,6 +1,6 @@
 /**
- * Promise: on credit, a request to a model holds what it may cost before the vendor is asked, the vendor is sent that
- * bound, and nothing is spent beyond the balance.
+ * Promise: on credit, a request to a model holds the most that it may cost before the vendor is asked, the vendor gets
+ * that bound, and nothing is spent beyond the balance.
  */
 
 import { expect, test } from 'vitest';
@@ -26,7 +26,7 @@ async function onCredit(usd: string, model = MODEL) {
   return { tenant, customer: await fundedCustomer(tenant, 'default', { usd }) };
 }
 
-/** What is held while the vendor works, and the bound of the output that it was sent. */
+/** The hold while the vendor works, and the output bound that it got. */
 function watchHold(customer: FundedCustomer): { held: number; sent: unknown } {
   const seen: { held: number; sent: unknown } = { held: 0, sent: undefined };
   vendor.answers = async (_url, body) => {
@@ -115,7 +115,7 @@ function words(count: number): Response {
   return new Response(body, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-/** A stream of so many tokens, of which one word shows. */
+/** A stream of so many tokens, with one word shown. */
 function thoughts(completion_tokens: number): Response {
   const chunk = { id: 's', object: 'chat.completion.chunk', created: 1, model: 'thinker' };
   const choices = [{ index: 0, delta: { content: 'word' }, finish_reason: 'stop' }];
@@ -128,7 +128,7 @@ function thoughts(completion_tokens: number): Response {
   return new Response(text, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 
-test('a stream takes steps while text flows, ends regularly where the balance ends, and is charged what it held at most', async () => {
+test('a stream takes steps while text flows, ends regularly if the balance ends, and is charged what it held at most', async () => {
   // The prompt and some 2,000 tokens.
   const { tenant, customer } = await onCredit('0.02');
   vendor.answers = () => words(4_000);
@@ -208,7 +208,7 @@ test('of hundreds of begins at once, a cent admits one', async () => {
   expect(await usdOf(customer, 'heldUsd')).toBe(0.01);
 });
 
-test('a begin with an estimate holds what its model may cost, and says that it is denied where credit does not cover it', async () => {
+test('a begin with an estimate holds what its model may cost, and says that it is denied if credit does not cover it', async () => {
   const { tenant, customer } = await onCredit('0.05');
   const begin = async (estimate: object, key: string) =>
     (

@@ -1,6 +1,6 @@
 /**
- * Promise: images, speech and transcriptions cost exactly what their vendor bills for them, forms reach it byte for byte
- * but for the service's own fields, and no answer is too large to be metered.
+ * Promise: the cost of images, speech and transcriptions equals their vendor's bill exactly, forms reach it byte for
+ * byte except the service's own fields, and no answer is too large to be metered.
  */
 
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
@@ -21,7 +21,7 @@ const decoder = new TextDecoder();
 
 type Tenant = Awaited<ReturnType<typeof newTenant>>;
 
-/** A tenant with a model of its own, priced by this component alone. */
+/** A tenant with a model of its own, priced only by this component. */
 async function priced(model: string, component: string, usd: string, plan?: object): Promise<Tenant> {
   const tenant = await newTenant(plan);
   const params = { org: tenant.organizationId, modelKey: `openai/${model}` };
@@ -86,7 +86,7 @@ describe('a form', () => {
     });
   });
 
-  test('is sent to the next model where the first fails', async () => {
+  test('is sent to the next model if the first fails', async () => {
     const tenant = await newTenant();
     const asked: unknown[] = [];
     vendor.answers = async (_url, _body, { bytes, headers }) => {
@@ -289,11 +289,11 @@ describe('the cost', () => {
       ['image', sound()],
     ] as const;
     const { response } = await sendForm(tenant.key, '/v1/images/edits', formOf(fields));
-    // 5 USD for text, 8 for images, 30 for those that are made, per million.
+    // 5 USD for text, 8 for images, 30 for generated ones, per million.
     expect(response.headers.get('x-service-cost-usd')).toBe(String((3 * 5 + 1_000 * 8 + 4_160 * 30) / 1e6));
   });
 
-  test('is not known where a model with a price for tokens reports none, however many images there are', async () => {
+  test('is not known if a model with a price for tokens reports none, however many images there are', async () => {
     const tenant = await newTenant();
     vendor.answers = () => Response.json({ created: 1, data: [{ b64_json: 'iVBO' }] });
     const body = { model: 'gpt-image-2', prompt: 'x', messages: undefined };
@@ -485,7 +485,7 @@ describe('a retry under a key', () => {
 describe('on credit', () => {
   const ON_CREDIT = planOnCredit();
 
-  /** What is held while the vendor works. */
+  /** The hold while the vendor works. */
   async function heldFor(
     tenant: Tenant,
     send: () => Promise<{ response: Response; rest(): Promise<void> }>,

@@ -1,5 +1,5 @@
 /**
- * Promise: what a vendor did is recorded, even if the customer's object cannot be reached when the call ends, or the
+ * Promise: a vendor's work is recorded, even if the customer's object cannot be reached when the call ends, or the
  * service itself fails.
  */
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from 'cloudflare:test';
@@ -14,7 +14,7 @@ mockVendor();
 
 const app = createApp();
 
-/** The bindings, with objects of customers whose `endServiceCall` fails so many times. */
+/** The bindings, with customers' objects whose `endServiceCall` fails so many times. */
 function failing(times: number, failure = new Error('the object is away')): { env: Env; ends(): number } {
   let ends = 0;
   const stubOf = (stub: object) =>
@@ -368,7 +368,7 @@ describe('POST /call', () => {
       for (const responseType of ['json', 'text', 'stream']) {
         vendor.answers = () => new Response(body, { headers: { 'Content-Type': contentType } });
         const key = `${name} ${responseType}`.replaceAll(' ', '-');
-        // So that what may have been lost is no more than what was reported, however long the answer took.
+        // Limits the possible loss to the reported usage, whatever time the answer takes.
         const { reply } = await make(tenant, bindings, key, { responseType, max_completion_tokens: 1 });
         expect(reply.body.result.code).toBe('CALL_VENDOR_WARNING');
         expect(reply.data.vendor).toMatchObject({ ok: false, status: 200, body });

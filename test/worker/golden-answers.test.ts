@@ -1,6 +1,6 @@
 /**
- * Promise: what a vendor answers is recorded and charged by the vendor's rule, whichever way the answer came: through the
- * gateway, by POST /call, as the line of a batch (test/fixtures/answers).
+ * Promise: a vendor's answer is recorded and charged by the vendor's rule, in every way in which it can come: through
+ * the gateway, by POST /call, as the line of a batch (test/fixtures/answers).
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -34,7 +34,7 @@ const VENDORS = {
 const MESSAGES = [{ role: 'user', content: 'What is two and two?' }];
 const PROMPT = { input: 'What is two and two?' };
 
-/** Where each answer is given: the vendor, the path at it and at the gateway, and a request. */
+/** The endpoint of each answer: the vendor, the path at it and at the gateway, and a request. */
 const ENDPOINTS = {
   chat: { provider: 'openai', path: 'chat/completions', gateway: true, body: { messages: MESSAGES } },
   embeddings: { provider: 'openai', path: 'embeddings', gateway: true, body: PROMPT },
@@ -93,7 +93,7 @@ function costOf(usage: Usage): number {
   );
 }
 
-/** The call has the figures of the golden answer, its unclear ones at least, and costs what the rates say. */
+/** The call has at least the figures of the golden answer and its unclear ones, and its cost follows from the rates. */
 function expectRecorded(call: Call | null, { usage }: GoldenAnswer, share = 1): void {
   const { modelUsed: _model, providerUsed: _vendor, vendorReportedCostUSD, parts, ...figures } = usage;
   const { unclear, totalTokens, serviceTier: _tier, searches = 0, ...told } = figures;
@@ -117,7 +117,7 @@ function expectRecorded(call: Call | null, { usage }: GoldenAnswer, share = 1): 
   if (vendorReportedCostUSD !== undefined) {
     expect(outcome.vendorReported?.nanoUsd).toBe(String(Math.round(vendorReportedCostUSD * 1e9)));
   }
-  // What another model did within the call has a price of its own.
+  // The work of another model within the call has a price of its own.
   expect(
     others.map(({ modelUsed, usage: { inputTokens, responseTokens } }) => [modelUsed, inputTokens, responseTokens]),
   ).toEqual(

@@ -1,6 +1,6 @@
 /**
- * Promise: what a customer's object changes is handed over a second and a half later, together with what changes until
- * then, without an alarm of its own; an alarm stands behind it for an object that is gone by then.
+ * Promise: a customer's object hands over its changes a second and a half later, together with the changes until then,
+ * without an alarm of its own; an alarm stands behind it for an object that is gone by then.
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
@@ -155,7 +155,7 @@ describe('a change', () => {
     await expect.poll(async () => (await waiting('timed')).atProjector, { timeout: 60_000, interval: 50 }).toBe(3);
   });
 
-  test('reaches the projector by the alarm where the object was gone before its timer fired', async () => {
+  test('reaches the projector by the alarm if the object was gone before its timer fired', async () => {
     await provision('gone');
     const stop = runInDurableObject(customerStub(tenant.organizationId, 'gone'), (_object, context) =>
       context.abort('the machine stops'),
@@ -230,7 +230,7 @@ describe('a charge', () => {
     expect(await wallet()).toMatchObject({ balanceUsd: '0.999', openCharges: 0 });
   });
 
-  test('is taken from the balance by the alarm where the object was gone before its timer fired', async () => {
+  test('is taken from the balance by the alarm if the object was gone before its timer fired', async () => {
     const { status, wallet } = await charged('left');
     const stop = runInDurableObject(customerStub(tenant.organizationId, 'left'), (_object, context) =>
       context.abort('the machine stops'),

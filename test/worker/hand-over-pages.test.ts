@@ -10,14 +10,14 @@ import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { bindings } from '../support/worker.ts';
 import { NO_USAGE as USED } from '../unit/fixtures.ts';
 
-/** What Cloudflare takes for a row of an object's table. A local workerd takes more. */
+/** The largest row of an object's table at Cloudflare. A local workerd takes more. */
 const ROW_BYTES_MAX = 2_000_000;
 const START = Date.UTC(2027, 2, 1);
 const LATER = START + 3_600_000;
 const PLAN = { name: 'P', limitType: 'NONE', customMeters: { CUSTOM1: { label: 'Pages' } } };
 const CHANGES = 120;
 
-/** A D1 that is away: what is handed over waits at the projector. */
+/** A D1 that is unavailable: handed-over changes wait at the projector. */
 const away = {
   prepare: () => ({ bind: () => null }),
   batch: async () => {

@@ -1,5 +1,6 @@
 /**
- * The last 24 hours of the service: what calls, requests, deliveries and the cron did is told as it was, by API and console.
+ * The last 24 hours of the service: the figures of calls, requests, deliveries and the cron are true, by API and
+ * console.
  */
 
 import {
@@ -31,7 +32,7 @@ beforeAll(() => visitor.signIn());
 const history = async () => (await operator.send('readHealthHistory')).data;
 const lastHour = async () => (await history()).hours.at(-1);
 
-/** The status of a request through an app whose deferred work is waited for. */
+/** The status of a request through an app whose deferred work is awaited. */
 async function sent(env: Env, path: string, bearer: string): Promise<number> {
   const context = createExecutionContext();
   const headers = { Authorization: `Bearer ${bearer}`, Accept: 'application/vnd.service.v1+json' };
@@ -121,7 +122,7 @@ test('an isolate sends what it answered, strangers aside, and a failure to send 
   const asked = async () => (await history()).requests.reduce((sum, { requests }) => sum + requests, 0);
   const startMs = Date.now();
   vi.useFakeTimers({ toFake: ['Date'], now: startMs });
-  /** So much later that what is held is sent with it. */
+  /** So much later that the held figures are sent with it. */
   const later = (path: string, bearer: string, env = bindings) => {
     vi.setSystemTime(Date.now() + 11_000);
     return sent(env, path, bearer);
@@ -182,7 +183,7 @@ test('what is older than two days is forgotten, and of the cron what is older th
   expect(kept.requests.some(({ hourMs }) => hourMs === oldMs)).toBe(false);
 });
 
-test("the console's page has the same figures, and stands where they cannot be read", async () => {
+test("the console's page has the same figures, and stands if they cannot be read", async () => {
   const { totals, hours } = await history();
   const { html: page } = await visitor.read('/console/health');
   expect(page).toContain('Last 24 hours');

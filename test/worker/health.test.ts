@@ -28,7 +28,7 @@ beforeAll(async () => {
   cookie = visitor.cookie;
 });
 
-/** A KV of its own, with these values; everything else is as ever. */
+/** A KV of its own, with these values; everything else is as usual. */
 function envOf(values: Record<string, string> | Error): Env {
   const get = async (key: string, type?: string) => {
     if (values instanceof Error) throw values;

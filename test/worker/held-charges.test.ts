@@ -1,7 +1,7 @@
 /**
- * Promise: on credit, nothing that was done is free. A call of the gateway of which something has no rate is charged by what
- * was held for it, so a small balance ends; when the rate comes, the difference is settled. And the price that an operator
- * set for the name that was asked for stands, whatever the answer calls itself.
+ * Promise: on credit, no work is free. A call of the gateway with a use that has no rate is charged by its hold, so a
+ * small balance ends; when the rate comes, the difference is settled. And the price that an operator set for the
+ * requested name applies, whatever the answer says.
  */
 
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
@@ -43,7 +43,7 @@ async function setPrice({ tenant }: Pick<Held, 'tenant'>, modelKey: string, comp
   expect((await operator.send('setPrice', { params, body: { components } })).status).toBe(200);
 }
 
-/** The vendor serves what it is asked for as flex. */
+/** The vendor serves flex if it is asked for it. */
 const servesFlex = () => {
   vendor.answers = (_url, { model }) => Response.json({ ...completion(model), service_tier: 'flex' });
 };

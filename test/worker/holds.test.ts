@@ -1,6 +1,6 @@
 /**
- * Promise: what calls on credit hold is shared by all of a customer's calls, to the last nano-USD; what is held and not
- * spent is free at once, and what was estimated gives way to the vendor's figures once.
+ * Promise: the holds of calls on credit share one balance among all of a customer's calls, to the last nano-USD; the
+ * unspent part of a hold is free at once, and the vendor's figures replace an estimate once.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -158,10 +158,10 @@ test('a call that waits for holds of others is refused without a trace, and its 
     const refused = begin(object, 'two', START, {}, true);
     expect(refused).toMatchObject({ ok: false, refusal: { code: 'BALANCE_HELD', retryAfterSeconds: 1 } });
     expect([rows(), object.seen('two')]).toEqual([before, null]);
-    // What would not pass then is denied, and recorded.
+    // A call that would still not pass is denied, and recorded.
     const dear = { cost: { inputNanoUsd: '99999', outputNanoUsdPerMillion: '1' } };
     expect(accepted(begin(object, 'dear', START, dear, true)).denial?.code).toBe('CREDIT_REQUIRED');
-    // Who does not repeat his request is denied with the same word.
+    // A customer who does not repeat the request is denied with the same code.
     expect(accepted(begin(object, 'other')).denial?.code).toBe('BALANCE_HELD');
     object.void('one', START);
     expect(accepted(begin(object, 'two', START, {}, true)).denial).toBeUndefined();
@@ -286,7 +286,7 @@ test('a call and a batch that the version before stored are read, held in steps,
       costliest: { inputTokens: 10, outputTokens: 1_000 },
     };
     expect(object.holdBatch('batch', { lines: { standard: lines } }, START)).toEqual({ ok: true });
-    // What the version before did not store.
+    // The field that the previous version did not store.
     object.query("UPDATE calls SET record = json_remove(record, '$.credit.heldForInputNanoUsd')");
     await object.restart();
     const { credit } = object.seen('old') ?? {};

@@ -15,7 +15,7 @@ const operators = Object.values<Operation>(operations).filter(({ security }) => 
 let tenant: Tenant;
 let keyOf: (scopes: readonly string[], prefix?: KeyPrefix) => Promise<string>;
 let full: string;
-/** `embeds:read` stands on a key of its own. */
+/** `embeds:read` is on a key of its own. */
 let embed: string;
 beforeAll(async () => {
   tenant = await createTenant(operator);
@@ -153,7 +153,7 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
       ['an array', '[]'],
       ['a string', '"x"'],
       ['null', 'null'],
-      // Where nothing is required, no body is a good body.
+      // If nothing is required, an absent body is valid.
       ...(operation.body.safeParse({}).success ? [] : [['nothing', '']]),
     ] as [string, string][])('is 400 for %s', async (_name, body) => {
       const { status, code, answer } = await request(operation, authorized(), body || undefined);

@@ -1,6 +1,6 @@
 /**
- * Promise: a customer who does not call costs nothing but storage: its object has no alarm before something is due, and
- * the projectors have none at all.
+ * Promise: a customer who does not call costs only storage: its object has no alarm before something is due, and the
+ * projectors have none at all.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { createTenant } from '../support/api.ts';
 import { bindings, customerStub, fireProjectors, operator } from '../support/worker.ts';
 
 const PLAN = { name: 'Idle', limitType: 'BLOCK', limits: { standardCalls: 10 } };
-/** The hand-over, and what an alarm finds that fires early. */
+/** The hand-over, and an alarm that fires early. */
 const ALARMS_MAX = 3;
 const REST_MS = 30 * MINUTE_MS;
 
@@ -29,7 +29,7 @@ test('after its last call has been handed over, a customer rests until the deadl
   }
 
   expect(alarms, 'there was something to hand over').toBeGreaterThan(0);
-  // An alarm is not moved to a later time: what stands is the deadline that the call had, in an hour.
+  // An alarm is not moved to a later time: it stays at the call's deadline, in an hour.
   expect((await alarmOf(customer)) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(Date.now() + REST_MS);
   for (const projector of projectorsOf(bindings, 'DB')) expect(await alarmOf(projector())).toBeNull();
 });

@@ -1,6 +1,6 @@
 /**
- * Promise: a report that begins before the kept days has the usage of those days alone, whatever it is of, and says from
- * when it is complete.
+ * Promise: a report that begins before the kept days has only the usage of those days, whatever its subject, and says
+ * from when it is complete.
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

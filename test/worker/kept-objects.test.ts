@@ -1,6 +1,6 @@
 /**
- * What a vendor keeps for a key that two organizations have: lists show each its own, also where pages of the other's
- * come first, and the record goes with what was deleted.
+ * The objects that a vendor keeps for a key that two organizations have: lists show each organization its own, even if
+ * pages of the other's come first, and the record goes with a deleted object.
  */
 
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';

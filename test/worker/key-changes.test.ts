@@ -1,6 +1,6 @@
 /**
- * What a tenant's key changes is free, so it is bounded: so many changes of a key in an hour, and so many events of an
- * organization in the operators' log, of which none pushes out another organization's.
+ * The changes of a tenant's key are free, so they are bounded: so many changes of a key in an hour, and so many events
+ * of an organization in the event log, none of which pushes out another organization's.
  */
 import { describe, expect, test } from 'vitest';
 import { createApiKey } from '../../src/platform/api-key.ts';
@@ -85,7 +85,7 @@ describe('a key that changes as much as it can', () => {
     const other = await operator.send('createKey', { params: { org: organizationId }, body: { name: 'other' } });
     expect((await change(operator.with(other.data.key), 1_000)).status).toBe(200);
 
-    // The log still tells what others did, and what operators did of this organization.
+    // The log still has the events of others, and operators' events about this organization.
     const newest = await eventsOf();
     expect(
       newest.filter((event) => event.organizationId === quiet.organizationId).map(({ action }) => action),

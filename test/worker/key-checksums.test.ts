@@ -1,6 +1,6 @@
 /**
- * What is no key costs no read, keys from before keep working, and failures of one address are limited: valid
- * credentials are not.
+ * An invalid key costs no read, older keys keep working, and failures of one address are limited; valid credentials are
+ * not.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { Hono } from 'hono';
@@ -214,7 +214,7 @@ describe('failed authentications of one address', () => {
       Date.now(),
       300,
     );
-  /** Sends until a 429 comes. The minute is the clock's: where it ends in between, another hundred are answered 401. */
+  /** Sends until a 429 comes. The minute is the clock's: if it ends in between, another hundred are answered 401. */
   async function untilLimited(send: () => Promise<Response>): Promise<{ failures: number; limited: Response }> {
     for (let failures = 0; failures <= 2 * LIMIT; failures += 1) {
       const response = await send();

@@ -1,6 +1,6 @@
 /**
- * Promise: a key that is limited to models or features is spent on nothing else. What is outside is refused before
- * anything changes, on every surface; what has happened already is recorded all the same; and a limit is in force when its
+ * Promise: a key that is limited to models or features pays for nothing else. Anything outside is refused before a
+ * change, on every surface; usage that has already happened is recorded all the same; and a limit is in force when its
  * change is acknowledged, for the sessions of the key too.
  */
 import { createExecutionContext, runDurableObjectAlarm, waitOnExecutionContext } from 'cloudflare:test';
@@ -59,7 +59,7 @@ async function limited(limits: Limits, more: object = {}) {
   return { key, keyId, api: operator.with(key), change };
 }
 
-/** Each test has a customer of its own; one that was refused is never created. */
+/** Each test has a customer of its own; a refused one is never created. */
 const stranger = () => `c-${crypto.randomUUID()}`;
 const isThere = async (customerId: string) =>
   (await tenant.api.send('readUsage', { params: { customerId } })).status === 200;
@@ -88,7 +88,7 @@ async function get(key: string, path: string, headers: Record<string, string> = 
 }
 
 describe('a key that is limited to models', () => {
-  /** What the endpoints ask for, all in one. */
+  /** The fields that the endpoints need, all in one body. */
   const BODY = {
     ...{ messages: [{ role: 'user', content: 'x' }], input: 'x', prompt: 'x', voice: 'alloy', max_tokens: 5 },
     ...{ contents: [{ parts: [{ text: 'x' }] }], content: { parts: [{ text: 'x' }] }, requests: [{}] },
@@ -139,7 +139,7 @@ describe('a key that is limited to models', () => {
       expect((await gateway(key, { model })).error).toMatchObject({ code: 'MODEL_NOT_ALLOWED', param: 'model' });
   });
 
-  test('skips the models of fallbacks and mappings that it is not for, and is refused where none is left', async () => {
+  test('skips the models of fallbacks and mappings that it is not for, and is refused if none is left', async () => {
     const asked: unknown[] = [];
     vendor.answers = (url, body) => {
       asked.push(body.model);
@@ -225,7 +225,7 @@ describe('a key that is limited to models', () => {
     vendor.answers = () => Response.json({ usage: { prompt_tokens: 1, total_tokens: 1 } });
     expect((await run('/v1/rerank', { model: 'small' })).status).toBe(200);
     expect((await run('/v1/rerank', { model: 'jina/small' })).status).toBe(200);
-    // Reads what runs already.
+    // Reads a call that already runs.
     expect((await get(key, '/v1/passthrough/jina/v1/jobs/1')).status).toBe(200);
   });
 
@@ -331,7 +331,7 @@ describe('a batch under a key that is limited to models', () => {
   });
 });
 
-/** What spends, by operation: a request of the feature. */
+/** The operations that spend: a request of the feature. */
 const SPENDS: Partial<
   Record<
     string,
@@ -352,9 +352,9 @@ const SPENDS: Partial<
   createGatewaySession: (api, customerId, feature) =>
     api.send('createGatewaySession', { body: { customerId, ...feature } }),
 };
-/** What changes the record of a call or an event: its own feature counts. */
+/** The operations that change the record of a call or an event: its own feature counts. */
 const RECORDED = ['endCall', 'compressPrompt', 'reverseCall', 'amendCall', 'reverseMeterEvent'];
-/** What changes something and is no spending under a feature. */
+/** The operations that change something without spending under a feature. */
 const NO_SPENDING = [
   ...['provisionCustomer', 'changePlan', 'replenishCustomer', 'createEmbedSession', 'decideSampling'],
   ...['authorizeCompression', 'saveCompressionProfile', 'startCompressionJob'],
@@ -506,7 +506,7 @@ describe('a session of a limited key', () => {
     expect((await create(api, { feature: 'chat', models: ['service/premium'] })).status).toBe(200);
   });
 
-  test('is never wider than its key, also where the key is narrowed later, and is not told the lists', async () => {
+  test('is never wider than its key, also if the key is narrowed later, and is not told the lists', async () => {
     vendor.answers = answers;
     const { api, change } = await limited({});
     const { token } = (await create(api, { feature: 'chat', models: ['gpt-4o', 'gpt-5.2'] })).data;

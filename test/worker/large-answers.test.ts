@@ -1,6 +1,6 @@
 /**
- * Promise: an answer of any length passes, and is charged what its vendor reports. One that has to be held, and is too
- * large for that, is charged all the same, and its caller is told so.
+ * Promise: an answer of any length passes, and its charge follows from the vendor's report. An answer that has to be
+ * held and is too large is charged all the same, and its caller is told so.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
@@ -16,7 +16,7 @@ const encoder = new TextEncoder();
 const MEGABYTE = 1024 * 1024;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-/** So many pieces between a beginning and an end, none of which is held by the test. */
+/** So many pieces between a beginning and an end; the test holds none of them. */
 function pieces(head: string, piece: string, count: number, tail: string, headers = JSON_TYPE): Response {
   const [first, middle, last] = [head, piece, tail].map((text) => encoder.encode(text));
   let at = -1;
@@ -43,7 +43,7 @@ async function lengthOf(response: Response): Promise<number> {
   return length;
 }
 
-/** What was recorded, if the vendor's figures are. */
+/** The record, if it has the vendor's figures. */
 async function reported(tenant: Tenant, callId: string) {
   const { outcome } = (await callOf(tenant, callId)) ?? {};
   expect(outcome?.usageSource).toBeUndefined();

@@ -16,7 +16,7 @@ const COST_MAX = 2n * BigInt(TOKENS_MAX) * BigInt(USD_PER_MILLION_MAX) * 1_000n;
 /** Enough of them to leave 64 bits twice. */
 const CALLS = 6_000;
 const ENDS = 20;
-/** Of a 64-bit column. */
+/** The largest value of a 64-bit column. */
 const LARGEST = 2n ** 63n - 1n;
 
 let tenant: Tenant;
@@ -36,7 +36,7 @@ async function endLargest(callId: string) {
   return (await tenant.api.send('endCall', { body })).data;
 }
 
-/** More calls like the one that D1 has, and in the object's hour what they come to. */
+/** More calls like the one in D1, and their sums in the object's hour. */
 async function copyCall(copies: number): Promise<void> {
   const columns = (await bindings.DB.prepare(`SELECT name FROM pragma_table_info('calls')`).all<{ name: string }>())
     .results;
@@ -117,7 +117,7 @@ describe('an organization whose costs exceed 64 bits', () => {
 test('groups are sorted by cost, however it is split into the two columns', async () => {
   const other = await createTenant(operator);
   const hourMs = Math.floor(Date.now() / 3_600_000) * 3_600_000;
-  // Sums are not carried over, and what was taken back may leave a remainder below zero.
+  // Sums are not carried over, and a returned amount may leave a remainder below zero.
   const costs: [string, number, number][] = [
     ['least', 0, 999_999_999],
     ['second', 1, 0],

@@ -1,7 +1,7 @@
 /**
  * Promise: a call whose answer was lost at a vendor that keeps the response ends with an estimate at once, and gets the
- * vendor's figures as soon as the response has ended: once, at most a day later, and whatever restarts in between. A call
- * of which there is nothing to fetch, or nothing left to correct, stays as it is.
+ * vendor's figures as soon as the response has ended: once, at most a day later, and whatever restarts in between. A
+ * call with nothing to fetch, or nothing left to correct, stays unchanged.
  */
 
 import {
@@ -41,9 +41,9 @@ type Then = (controller: ReadableStreamDefaultController<Uint8Array>) => Promise
 const staysSilent: Then = () => new Promise(() => undefined);
 const breaksOff: Then = (controller) => controller.error(new Error('reset'));
 
-/** What the vendor does with a request for a response. */
+/** The vendor's treatment of a request for a response. */
 let answers: () => Response;
-/** What it says when it is asked for the response. */
+/** The vendor's answer when it is asked for the response. */
 let shows: (asked: number) => Response | Promise<Response>;
 /** How it was asked for it. */
 let polls: { url: string; authorization: string | undefined }[];
@@ -70,7 +70,7 @@ afterEach(async () => {
   await Promise.all(stubs.splice(0).map((stub) => runInDurableObject(stub, (_, { storage }) => storage.deleteAlarm())));
 });
 
-/** Events of a response that began and wrote so many words; then the vendor does what the test says. */
+/** Events of a response that began and wrote so many words; then the vendor does what the test sets. */
 function streamOf(words: number, then: Then, response: object = RUNNING): () => Response {
   const events = [{ type: 'response.created', response }];
   const deltas = Array.from({ length: words }, () => ({ type: 'response.output_text.delta', delta: 'word ' }));

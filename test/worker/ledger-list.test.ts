@@ -1,6 +1,6 @@
 /**
- * Promise: `GET /customers/{id}/ledger` has every change of a balance once, in its order, with what it paid, as pages and as
- * CSV; also what D1 does not have yet, or has refused.
+ * Promise: `GET /customers/{id}/ledger` has every change of a balance once, in its order, with its payment, as pages
+ * and as CSV; including changes that D1 does not have yet, or has refused.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -229,7 +229,7 @@ describe('the ledger', () => {
 describe('what D1 does not have', () => {
   afterAll(() => bindings.DB.prepare('DROP TRIGGER IF EXISTS refuse_entries').run());
 
-  test('is in the list before it is delivered, and where D1 refused it', async () => {
+  test('is in the list before it is delivered, and if D1 refused it', async () => {
     const customerId = 'ben';
     const ben = await fundedCustomer(tenant, customerId, { usd: '10' });
     const first = await list({}, customerId);

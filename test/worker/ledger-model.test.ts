@@ -1,12 +1,12 @@
 /**
  * Promise: whatever customers of an organization do, whenever it is corrected, whatever Stripe answers and however much
- * time passes over periods, kept days and the archive, every answer and every sum is what the calls and increments count
- * now: those of the objects, of D1, of the archive, and of Stripe.
+ * time passes over periods, kept days and the archive, every answer and every sum equals the present count of the calls
+ * and increments: those of the objects, of D1, of the archive, and of Stripe.
  *
- * Random histories of three customers run on their real objects, projectors, D1 and archive, with a clock of the test's own;
- * the objects lose their memory between any two rounds, by force. The model is test/support/ledger-model.ts. A failure
- * prints its counterexample and the seed. VITE_SEED runs a seed again, and VITE_STEPS as many steps as are asked for: only
- * this prefix reaches a worker. `npm run test:ledger` does both.
+ * Random histories of three customers run on their real objects, projectors, D1 and archive, with a clock of the test's
+ * own; the objects lose their memory between any two rounds, by force. The model is test/support/ledger-model.ts. A
+ * failure prints its counterexample and the seed. VITE_SEED runs a seed again, and VITE_STEPS sets the number of steps:
+ * only this prefix reaches a worker. `npm run test:ledger` does both.
  */
 
 import { abortAllDurableObjects } from 'cloudflare:test';
@@ -41,12 +41,15 @@ import { type Ledger, type LedgerStep, ledgerSteps, SIGHTS, Walk, walked } from 
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { bindings } from '../support/worker.ts';
 
-/** Always the same where none is given, so that a change is judged by what it changes: `npm run test:ledger` takes others. */
+/** The default is always the same, so that a change is judged by its effect: `npm run test:ledger` takes others. */
 const seed = Number(process.env.VITE_SEED ?? 34_417_403);
 const STEPS = Number(process.env.VITE_STEPS ?? 5_000);
 /** Some cases are rare: so many steps more look for one that the others did not meet. */
 const STEPS_MORE = 5_000;
-/** Of a history. A short one costs about as much: each begins with an empty service, and ends when everything is settled. */
+/**
+ * The rounds of a history. A short one costs about as much: each begins with an empty service, and ends when everything
+ * is settled.
+ */
 const ROUNDS_MIN = 12;
 const ROUNDS_MAX = 40;
 /** Histories that are made at once; the progress is told after each batch. */
@@ -116,12 +119,12 @@ const history = fc.record({
 type History = typeof history extends fc.Arbitrary<infer H> ? H : never;
 type KeptDays = Record<keyof History['keptDays'], number>;
 
-/** An organization, and what it is told of its ledger. */
+/** An organization, and its ledger's reports. */
 class Books {
   readonly #ledger: Ledger;
   readonly #keptDays: KeptDays;
   readonly #env: Env;
-  /** Customers of whom Stripe did not take a charge: what failed earns nothing. */
+  /** Customers with a charge that Stripe refused: a failed charge earns nothing. */
   readonly #failed = new Set<string>();
   readonly #changed = new Set<Customer>();
   #looks = 0;
@@ -174,7 +177,7 @@ class Books {
     );
   }
 
-  /** Steps of a customer, whose changes D1 does not have yet. */
+  /** A customer's steps, whose changes D1 does not have yet. */
   async walk(customer: Customer, work: (walk: Walk) => Promise<void>): Promise<void> {
     this.#changed.add(customer);
     await this.inside(customer, work);
@@ -278,7 +281,7 @@ class Books {
     });
   }
 
-  /** Over the days of which calls and increments are kept. */
+  /** Over the days whose calls and increments are kept. */
   async #expectMargins(): Promise<void> {
     const days = Math.min(this.#keptDays.usage, this.#keptDays.increments) - 1;
     const query = {
@@ -311,7 +314,7 @@ class Books {
           this.#model.advance(QUIET_MS);
           await walk.settle([]);
         }
-        // What Stripe has not taken by now it never takes, and that is listed.
+        // A charge that Stripe has not taken by now is never taken, and is listed.
         for (const [subjectId, charges] of Map.groupBy(walk.charges(), ({ subject_id }) => subject_id)) {
           expect([subjectId, charges.some(({ failure_reason }) => failure_reason !== null)]).toEqual([subjectId, true]);
           for (const { due_at_ms: dueAtMs } of charges) expect([subjectId, dueAtMs]).toEqual([subjectId, NEVER_MS]);

@@ -1,5 +1,5 @@
 /**
- * Promise: what the headers of an answer say is left is what the customer's readings say.
+ * Promise: the remaining limits in an answer's headers equal those of the customer's readings.
  */
 import { expect, test } from 'vitest';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -16,7 +16,7 @@ const PLAN = {
   rollingCalls: { limit: 50, windowSeconds: 60 },
 };
 
-/** What the headers of an answer say. */
+/** The values in an answer's headers. */
 function told({ headers }: { headers: { get(name: string): string | null } }) {
   const figure = (name: string) => {
     const text = headers.get(`x-service-remaining-${name}`);
@@ -25,7 +25,7 @@ function told({ headers }: { headers: { get(name: string): string | null } }) {
   return { calls: figure('calls'), tokens: figure('tokens'), usd: figure('usd') };
 }
 
-/** What the readings say. */
+/** The values of the readings. */
 async function left({ api }: Tenant, customerId: string, tier: 'standard' | 'premium') {
   const { meters } = (await api.send('readUsage', { params: { customerId } })).data;
   const { funding } = (await api.send('readUsageContext', { params: { customerId } })).data;
@@ -111,7 +111,7 @@ test('of the rolling limit that refuses a call, on both interfaces', async () =>
   }
 });
 
-test('of the balance where the plan lets it pay, and nothing of what has no bound', async () => {
+test('of the balance if the plan lets it pay, and nothing of what has no bound', async () => {
   const tenant = await newTenant({
     name: 'PAYG',
     limitType: 'BLOCK',

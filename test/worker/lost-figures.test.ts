@@ -1,7 +1,7 @@
 /**
- * Promise: a call whose vendor reported no usage is charged what the vendor can have used in the time that it had, and not
- * what the payer's own answers were like; an honest caller who leaves early pays about what came, and the record says what
- * decided.
+ * Promise: a call whose vendor reported no usage is charged the most that the vendor can have used in its time, and not
+ * the usual amount of the payer's own answers; an honest caller who leaves early pays about the received part, and the
+ * record names the basis.
  *
  * Time runs twenty times as fast, because a vendor is read on for 25 s after its caller has left.
  */
@@ -27,7 +27,7 @@ const LONG_MS = 5_000;
 const DAY_MS = 86_400_000;
 
 const ON_CREDIT = planOnCredit({ maxOutputTokens: 100_000 });
-/** What it thinks does not show, so its streams are not held in steps. */
+/** A model whose thoughts do not show, so its streams are not held in steps. */
 const THINKER = 'openai/gpt-5.2';
 const CATALOG_KEY = 'openai/gpt-5.2-2025-12-11';
 const TALKER = 'openai/gpt-4o-mini';
@@ -70,7 +70,7 @@ type Tenant = Awaited<ReturnType<typeof onCredit>>['tenant'];
 /** Waits, in the faster time. */
 const pass = (ms: number) => scheduler.wait(ms / FASTER);
 
-/** Asks, and leaves after a while, if at all. What was recorded of the call. */
+/** Sends a request, and leaves after a while, if at all. Returns the record of the call. */
 async function recorded(tenant: Tenant, body: object, staysMs?: number, timeoutMs = 600_000) {
   const context = createExecutionContext();
   const caller = new AbortController();
@@ -104,7 +104,7 @@ async function recorded(tenant: Tenant, body: object, staysMs?: number, timeoutM
 const thinks: Vendor = (signal) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-/** So many words at once, each a token; then it does what the test says. */
+/** So many words at once, each a token; then it does what the test sets. */
 function stream(
   words: number,
   then: (controller: ReadableStreamDefaultController<Uint8Array>) => Promise<void> | void,
@@ -154,7 +154,7 @@ test('a plain call that is left costs its seconds at 500 tokens, and twenty answ
   console.log(`plain call left after 1.5 s: ${left.responseTokens} tokens, $${left.usd}, ${left.seconds} s`);
   expect(left).toMatchObject({ usageSource: 'estimated', outputBasis: 'time', code: 'CLIENT_LEFT' });
   between(left.responseTokens, 25 * 500, Math.ceil(left.seconds * 500));
-  // The prompt by its bytes, with what a vendor puts around it: some four times our count.
+  // The prompt by its bytes, with a vendor's text around it: some four times our count.
   between(left.inputTokens, 330, 420);
   expect(left.usd).toBeCloseTo((left.inputTokens * 2 + left.responseTokens * 10) / 1e6, 9);
 });
@@ -221,7 +221,7 @@ test('the rate is the highest that any organization was answered at; slow, short
     await customer.settle();
     return seconds;
   };
-  // A vendor of a tenant's own says what that likes.
+  // A tenant's own vendor may report anything.
   await ended(answersWith(2_400, 2_000), {}, other);
   await ended(answersWith(250, 2_000));
   // As from a cache.

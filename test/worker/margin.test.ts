@@ -1,7 +1,7 @@
 /**
- * Promise: a margin is what the calls, the custom meters and the plans say: of a customer through begin and end, credit,
- * reversal and a change of plan, of an organization by feature, model, plan and customer; and D1's sums are those over its
- * calls.
+ * Promise: a margin follows from the calls, the custom meters and the plans: of a customer through begin and end,
+ * credit, reversal and a change of plan, of an organization by feature, model, plan and customer; and D1's sums equal
+ * those over its calls.
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -321,10 +321,10 @@ describe('the list of all customers', () => {
     for (const [sort, expected] of Object.entries(rising))
       expect([sort, await ids({ sort, order: 'ascending' })]).toEqual([sort, expected]);
     expect(await ids({ sort: 'customerId', order: 'descending' })).toEqual(['gamma', 'beta', 'alpha']);
-    // Those with the same figure are by id in both orders.
+    // Customers with the same figure are ordered by id in both orders.
     expect(await ids({ sort: 'cost' })).toEqual(['alpha', 'beta', 'gamma']);
     expect(await ids({ sort: 'charged' })).toEqual(['alpha', 'beta', 'gamma']);
-    // Of the last day of the month, alpha alone earns something.
+    // On the last day of the month, only alpha earns something.
     const day = { from: '2031-09-30', sort: 'marginPercent' };
     expect(await ids(day)).toEqual(['alpha', 'beta']);
     expect(await ids({ ...day, order: 'descending' })).toEqual(['alpha', 'beta']);
@@ -429,7 +429,7 @@ describe('a list of calls', () => {
     other: [2.5, null],
     after: [2.5, null],
   };
-  /** What custom meters charged. */
+  /** The charges of custom meters. */
   const INCREMENTS = USD / 2n;
 
   test('has what the balance pays for each call beside its cost, as the call itself says, and as the margin sums it', async () => {
@@ -525,7 +525,7 @@ test('the console has each customer in a table that sorts, a chart of both ends,
   const days = { from: '2031-09-16', to: '2031-10-01' };
   const query = new URLSearchParams({ ...days, by: 'customer' });
   const { html, text } = await visitor.read(`${path}/margin?${query}`);
-  // Of the second half of the month beta has no price, and costs a call.
+  // In the second half of the month, beta has no price, and costs a call.
   const rows = ['beta', 'gamma', 'alpha'];
   const places = rows.map((customerId) => html.indexOf(`>${customerId}</a> <a`));
   expect(places.every((place, index) => place > (places[index - 1] ?? 0))).toBe(true);
@@ -558,7 +558,7 @@ test('a customer has the same margin of 30 days on every page of the console, to
   await visitor.signIn();
   const path = `/console/organizations/${tenant.organizationId}`;
   const { total } = (await ofCustomer('alpha', { fromMs: END - 29 * DAY, toMs: END + DAY })) ?? {};
-  // 29 days of September, an hour of October, and what was charged, less the cost.
+  // 29 days of September, an hour of October, and the charges, less the cost.
   const margin = formatUsd(total?.marginNanoUsd ?? 0n);
   expect(margin).toMatch(/^28\.29\d{7}$/);
   for (const shown of [

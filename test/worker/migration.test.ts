@@ -1,5 +1,6 @@
 /**
- * The migration of a plan's customers to its newest version: what it moves, what it leaves, and that it always arrives.
+ * The migration of a plan's customers to its newest version: the customers that it moves, those that it leaves, and
+ * that it always finishes.
  */
 
 import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
@@ -181,7 +182,7 @@ describe.concurrent('a migration', () => {
   test('includes a customer whose row was not yet in D1 when it began', async () => {
     const tenant = await newTenant();
     await put(tenant, 'test', SECOND);
-    // As by an isolate that still used the version before: the operator's change waits for those, D1 does not.
+    // Like an isolate that still uses the previous version: the operator's change waits for those, D1 does not.
     await customerStub(tenant.organizationId, 'late').provision({
       organizationId: tenant.organizationId,
       customerId: asCustomerId('late'),
@@ -277,7 +278,7 @@ describe('a job', () => {
     }
     const done = await completed(tenant, jobId);
     expect(done).toMatchObject({ total: CUSTOMERS, failures: 0, lastError: null });
-    // Who was moved by a batch that a restart took the count of is found unchanged.
+    // A customer moved by a batch whose count a restart lost is found unchanged.
     expect(done.migrated).toBeLessThanOrEqual(CUSTOMERS);
     expect(done.migrated + done.unchanged).toBeGreaterThanOrEqual(CUSTOMERS);
     await projected(tenant, 'test:v2', CUSTOMERS);

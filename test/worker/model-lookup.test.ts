@@ -1,5 +1,5 @@
 /**
- * The public model lookup over HTTP: shapes, validators, errors, CORS, and what it says when its catalog is not right.
+ * The public model lookup over HTTP: shapes, validators, errors, CORS, and its answers if its catalog is not right.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';

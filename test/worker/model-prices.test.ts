@@ -66,7 +66,7 @@ async function onCredit(): Promise<GatewayTenant> {
   return tenant;
 }
 
-/** What stands of the customer that a refusal must not change. */
+/** The customer's data that a refusal must not change. */
 async function state(tenant: Tenant) {
   const { openCalls, recentCalls, wallet, meters } = (await customerOf(tenant)).data;
   return { openCalls, calls: recentCalls.length, wallet, meters };

@@ -1,6 +1,6 @@
 /**
- * The model radar over HTTP: which models are on it and why, who uses them, and what the same calls would have cost on the
- * replacement, to the nano-USD; nothing of another organization.
+ * The model radar over HTTP: its models and reasons, their users, and the cost of the same calls on the replacement, to
+ * the nano-USD; nothing of another organization.
  */
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -27,7 +27,7 @@ const ENDS: Record<string, Record<string, unknown>[]> = {
     { modelUsed: 'gpt-4o-mini', inputTokens: 10_001, cachedInputTokens: 4_000, responseTokens: 777, feature: 'chat' },
     { modelUsed: 'openai/gpt-4o-mini-2024-07-18', inputTokens: 999, responseTokens: 33, feature: 'chat' },
     { modelUsed: 'gpt-4o-mini', inputTokens: 5_000, responseTokens: 100, pricingMode: 'batch', feature: 'search' },
-    // Short and long prompts, of which the replacement has rates of its own, and service tiers.
+    // Short and long prompts, for which the replacement has different rates, and service tiers.
     { modelUsed: 'gpt-5', inputTokens: 271_999, responseTokens: 1_000 },
     { modelUsed: 'gpt-5', inputTokens: 272_001, cachedInputTokens: 100_000, responseTokens: 1_000 },
     { modelUsed: 'gpt-5', inputTokens: 20_000, responseTokens: 500, serviceTier: 'priority' },
@@ -215,7 +215,7 @@ describe('the cost on the replacement', () => {
     const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2, strict: true };
     await operator.send('setPrice', { params, body: { ...rates, strict: false } });
     inForce();
-    // What it does not state is half of the catalog's input rates, and a fifth of its output rates.
+    // Its unstated rates are half of the catalog's input rates, and a fifth of its output rates.
     const short = 271_999 * 1_000 + 1_000 * 2_000;
     const long = 172_001 * 2_000 + 100_000 * 100 + 1_000 * 3_000;
     const priority = 20_000 * 2_000 + 500 * 4_000;
@@ -244,7 +244,7 @@ describe('the horizon', () => {
     expect(await keys('0')).toEqual(['no-such-model']);
   });
 
-  test('is refused where it is no number of days', async () => {
+  test('is refused if it is no number of days', async () => {
     for (const horizonDays of ['-1', '1.5', 'soon', '9999']) {
       const { status, refusal } = await tenant.api.send('readModelRadar', { query: { horizonDays } });
       expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
@@ -317,7 +317,7 @@ describe('as CSV', () => {
     key = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data.key;
   });
 
-  test('it has a line for each item, whatever the limit, where Accept prefers it', async () => {
+  test('it has a line for each item, whatever the limit, if Accept prefers it', async () => {
     for (const accept of ['text/csv', 'text/csv, */*', `text/csv, ${MEDIA_TYPE};q=0.5`]) {
       const response = await ask(accept, '/v1/model-radar?limit=1', key);
       expect([response.status, response.headers.get('Content-Type')]).toEqual([
@@ -422,7 +422,7 @@ test('a customer whose only call of an ending model was reversed is not among th
 test('more calls than a page has are summed once each', async () => {
   const organizationId = asOrganizationId(crypto.randomUUID());
   const [CALLS, fromMs] = [60_000, NOW - 10 * DAY];
-  // Some begin in the same millisecond, where pages meet too.
+  // Some begin in the same millisecond, also at the border of two pages.
   await bindings.DB.prepare(
     `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
      INSERT INTO calls (organization_id, call_id, customer_id, status, started_at_ms, finished_at_ms, usage_plan_version_id,

@@ -1,5 +1,5 @@
 /**
- * The public model page: what it says is what the lookup says, to anyone, from an address to be shared.
+ * The public model page: it shows the lookup's answer, to anyone, at an address to share.
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';

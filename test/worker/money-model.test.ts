@@ -18,7 +18,7 @@ const COMMANDS_MIN = 10_000;
 const COMMANDS_OF_A_RUN = 100;
 const RUNS = 68;
 const BATCHES = 4;
-/** With those that look for a case that the first ones did not have. */
+/** Includes batches that look for a case that the first ones lacked. */
 const BATCHES_MAX = 12;
 /** Keeps the batches of neighbouring seeds apart. */
 const BATCH_STRIDE = 1_000_003;

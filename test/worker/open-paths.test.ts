@@ -25,7 +25,7 @@ interface Asked {
   body: Uint8Array;
 }
 
-/** What vendors were asked, and what they answer. */
+/** The vendors' requests, and their answers. */
 let asked: Asked[];
 function answering(answer: (asked: Asked) => Response | Promise<Response>): void {
   asked = [];
@@ -70,7 +70,7 @@ const json = (body: unknown, headers = {}) => ({
 });
 const textOf = ({ body }: Asked) => new TextDecoder().decode(body);
 const jsonOf = (one: Asked) => JSON.parse(textOf(one)) as Record<string, unknown>;
-/** What is recorded of a call. */
+/** The record of a call. */
 const recorded = async (tenant: Tenant, callId: string) =>
   (await tenant.api.send('readCall', { params: { callId } })).data;
 const errorOf = async (response: Response) =>
@@ -163,7 +163,7 @@ describe('a request to an open path', () => {
     expect((await accountOf(tenant)).consumed).toMatchObject({ standardCalls: 5 });
   });
 
-  test('is paid by the tier of its model, and denied before the vendor is asked where the plan has no more', async () => {
+  test('is paid by the tier of its model, and denied before the vendor is asked if the plan has no more', async () => {
     const plan = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 1, standardCalls: 2 } };
     const tenant = await newTenant(plan);
     answering(() => Response.json({ model: 'gpt-5.2', choices: [], usage }));

@@ -1,6 +1,6 @@
 /**
- * The setup of an organization, from nothing to a first priced call: by API and in the console; and what the console asks
- * before it changes many customers, or shows a secret.
+ * The setup of an organization, from nothing to a first priced call: by API and in the console; and the console's
+ * question before it changes many customers, or shows a secret.
  */
 import { beforeAll, expect, test } from 'vitest';
 import { createTenant } from '../support/api.ts';

@@ -1,5 +1,5 @@
 /**
- * Promise: an organization prices every dimension of a model itself, from the day that it says; what it set can be listed,
+ * Promise: an organization prices every dimension of a model itself, from its chosen day; its prices can be listed,
  * read and removed; and usage with a part that exceeds its whole, or a price with a broken component, changes nothing.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -198,7 +198,7 @@ describe('a channel', () => {
 });
 
 describe("a vendor's own figure", () => {
-  test('is recorded, and is the cost where the organization says so', async () => {
+  test('is recorded, and is the cost if the organization says so', async () => {
     const used = { modelUsed: 'gpt-4o', providerUsed: 'reseller', inputTokens: 1_000, responseTokens: 0 };
     const ours = await cost({ ...used, vendorReportedCostUSD: 0.001 });
     expect(ours).toMatchObject({ costUsdNano: '2500000', vendorReportedCostUSD: 0.001 });

@@ -1,6 +1,6 @@
 /**
- * Promise: on credit, a prompt whose beginning the vendor has counted holds that count and the bytes that follow, never less
- * than the vendor counts. What is remembered of it is a digest in the customer's own object, for two hours.
+ * Promise: on credit, a prompt whose beginning the vendor has counted holds that count and the bytes that follow, never
+ * less than the vendor counts. Only a digest of it is remembered, in the customer's own object, for two hours.
  */
 
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
@@ -19,7 +19,7 @@ const PLAN = planOnCredit();
 /** USD of a token: 2 USD a million in, 10 USD a million out. */
 const [INPUT, OUTPUT] = [2 / 1_000_000, 10 / 1_000_000];
 const OUTPUT_TOKENS = 100;
-/** What lines of a cost are rounded by. */
+/** The rounding of a cost's lines. */
 const ROUNDING = 1 / 1_000_000;
 const HOUR = 3_600_000;
 
@@ -36,7 +36,7 @@ async function onCredit(usd = '10') {
 }
 type OnCredit = Awaited<ReturnType<typeof onCredit>>;
 
-/** The tokens of a text to a vendor whose words are of four letters. */
+/** The tokens of a text at a vendor whose words have four letters. */
 const tokensIn = (value: unknown): number =>
   typeof value === 'string'
     ? (value.match(/[A-Za-z]{1,4}|[^A-Za-z]/gu)?.length ?? 0)
@@ -46,7 +46,7 @@ const tokensIn = (value: unknown): number =>
         ? Object.entries(value).reduce((sum, [name, item]) => sum + (name === 'cache_control' ? 0 : tokensIn(item)), 4)
         : 0;
 
-/** What the vendor counts for a request to Anthropic's endpoint. */
+/** The vendor's count of a request to Anthropic's endpoint. */
 const counted = ({ system, tools, messages }: Record<string, unknown>) =>
   400 + tokensIn(system) + tokensIn(tools) + tokensIn(messages);
 
@@ -65,7 +65,7 @@ interface Seen {
   callId: string;
 }
 
-/** Asks Anthropic's endpoint; what was held while the vendor worked, and what it counted. */
+/** Asks Anthropic's endpoint; returns the hold while the vendor worked, and its count. */
 async function turn(
   { tenant, customer }: OnCredit,
   body: object,
@@ -262,7 +262,7 @@ test('a response that is stored is known by its id, with what it answered', asyn
   expect(second).toBeGreaterThan(3_050);
   expect(second).toBeLessThan(3_050 + 400);
   expect(await respond({ input: 'go on', previous_response_id: 'resp_2' }, 'resp_3')).toBeLessThan(3_500);
-  // Of another response nothing is known, nor of this one under other instructions.
+  // Nothing is known of another response, nor of this one under other instructions.
   for (const other of [
     { previous_response_id: 'resp_9' },
     { previous_response_id: 'resp_1', instructions: 'Be brief.' },

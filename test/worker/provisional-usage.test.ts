@@ -50,7 +50,7 @@ async function customerOf(customerId: string) {
     read: async (callId: string) => (await api.send('readCall', { params: { callId } })).data,
     amend: (callId: string) =>
       api.send('amendCall', { params: { callId }, body: { reason: 'the figures came', modelUsed: 'gpt-4o', ...USED } }),
-    /** What is provisional of the sums of the object and of those in D1, which agree. */
+    /** The provisional part of the object's sums and of D1's, which agree. */
     async provisional() {
       const { currentPeriod } = (await api.send('readUsageContext', { params: { customerId } })).data;
       const { calls, provisionalCalls, provisionalDollars } = currentPeriod.quantities;
@@ -169,7 +169,7 @@ describe('sums say how much of them is provisional', () => {
     expect(await carol.provisional()).toEqual([0, '0', 2]);
   });
 
-  test('also where figures that are the same replace it: only their source changes', async () => {
+  test('also if figures that are the same replace it: only their source changes', async () => {
     const dora = await customerOf('dora');
     const { callId } = await dora.lost('estimated', UNPRICED);
     expect(await dora.provisional()).toEqual([1, '0', 1]);

@@ -1,6 +1,6 @@
 /**
- * Public pages are free, so what they cost is bounded: one address has only so many made in a minute, and what was made once
- * is there for everybody, however it is asked for.
+ * Public pages are free, so their cost is bounded: one address can have only so many made in a minute, and a page that
+ * was made once serves everybody, in any spelling of its address.
  */
 import { describe, expect, test, vi } from 'vitest';
 import catalog from '../../src/catalog/models.json' with { type: 'json' };

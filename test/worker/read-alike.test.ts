@@ -1,6 +1,6 @@
 /**
- * Promise: what a request says in another way means the same to the service and to its vendor, or the request is refused
- * before the vendor is asked: fields that come twice, paths with dots, bodies that nobody reads.
+ * Promise: a differently spelled request means the same to the service and to its vendor, or it is refused before the
+ * vendor is asked: fields that occur twice, paths with dots, bodies that nobody reads.
  */
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const FORM = { 'Content-Type': 'multipart/form-data; boundary=b' };
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 let tenant: Awaited<ReturnType<typeof newTenant>>;
-/** What reached vendors: addresses, and bodies of JSON. */
+/** The requests that reached vendors: addresses, and bodies of JSON. */
 let arrived: { url: string; body: Record<string, unknown> }[];
 
 beforeEach(async () => {

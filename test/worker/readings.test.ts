@@ -1,5 +1,5 @@
 /**
- * Readings of a customer over HTTP: what usage context and forecast have in common, and the forecast, on hours with
+ * Readings of a customer over HTTP: the common parts of usage context and forecast, and the forecast, on hours with
  * known truth (contract 4.8).
  */
 import { runDurableObjectAlarm } from 'cloudflare:test';
@@ -212,7 +212,7 @@ describe('the forecast', () => {
     expect((await context()).forecast).toMatchObject(expected);
   });
 
-  test('is not_applicable where the plan never replenishes, and for a meter that it does not enable', async () => {
+  test('is not_applicable if the plan never replenishes, and for a meter that it does not enable', async () => {
     const of = await createTenant(operator, { ...PLAN, replenish: null, customMeters: {} });
     const { forecast, context } = await customer({ of, hours: everyHour(30, { completedCalls: 9 }) });
     expect(await forecast('calls')).toMatchObject({
@@ -281,7 +281,7 @@ describe('the forecast', () => {
     expect(secondsTo(runsOut?.earliestAt, PRESENT_HOUR + 4.5 * HOUR)).toBeLessThan(3 * 3_600);
     expect(Date.parse(runsOut?.earliestAt ?? '')).toBeLessThanOrEqual(Date.parse(runsOut?.expectedAt ?? ''));
     expect(Date.parse(runsOut?.latestAt ?? '')).toBeGreaterThanOrEqual(Date.parse(runsOut?.expectedAt ?? ''));
-    // It lasts; and what was never included cannot run out.
+    // It lasts; and a meter that was never included cannot run out.
     expect([await at('customMeter2'), await at('agenticApi')]).toEqual([null, null]);
     const lasts = { earliestAt: null, expectedAt: null, latestAt: null };
     expect((await forecast('customMeter2')).runsOut).toEqual(lasts);

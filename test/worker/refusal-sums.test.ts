@@ -1,6 +1,7 @@
 /**
- * Promise: a refusal says its sum, in the form of each vendor and by POST /call: what the call needs, what is available, what
- * open calls hold, and the output tokens with which it passes. A browser's session gets the words alone.
+ * Promise: a refusal states its amounts, in the form of each vendor and by POST /call: the need of the call, the
+ * available amount, the holds of open calls, and the output tokens with which it passes. A browser's session gets only
+ * the words.
  */
 
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -17,7 +18,7 @@ const VENDORS = {
   anthropic: 'https://api.anthropic.com/v1',
   google: 'https://generativelanguage.googleapis.com/v1beta',
 };
-/** Of each vendor one whose output all shows. */
+/** One model of each vendor, whose output all shows. */
 const MODELS = { openai: 'gpt-4o-mini', anthropic: 'talker', google: 'talker' };
 
 async function onCredit(usd: string, plan: object = ON_CREDIT, provider: Provider = 'openai') {
@@ -47,14 +48,14 @@ const GOOGLE = '/v1beta/models/google/talker';
 interface Form {
   provider: Provider;
   path: string;
-  /** Of streams, if that is another one. */
+  /** The path of streams, if it differs. */
   streamPath?: string;
   body: (tokens: number | undefined, stream: boolean) => object;
   /** The figures of an error, and its words. */
   read: (error: Record<string, unknown>) => { figures: Record<string, unknown>; message: unknown };
 }
 
-/** Where the figures stand beside the words. */
+/** The figures beside the words. */
 const beside = ({ message, type: _type, code: _code, param: _param, ...figures }: Record<string, unknown>) => ({
   figures,
   message,
@@ -135,7 +136,7 @@ describe.each(Object.entries(FORMS))('%s', (name, form) => {
     let asked = 0;
     vendor.answers = () => {
       asked += 1;
-      // What the vendor does not do leaves the balance as it is.
+      // Work that the vendor does not do leaves the balance unchanged.
       return Response.json({ error: { type: 'invalid_request_error', message: 'no' } }, { status: 400 });
     };
     expect((await refusal(tenant, form, tokens)).status).toBe(400);

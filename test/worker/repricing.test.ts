@@ -1,6 +1,7 @@
 /**
- * Promise: a call without a price gets the one that was in force when it ended, once a price is there: its cost, its tier, its
- * charge, and every sum follow; the record says what it was before. Twice is once, and a dry run changes nothing.
+ * Promise: a call without a price gets the one that was in force when it ended, once a price is there: its cost, its
+ * tier, its charge, and every sum follow; the record has its earlier state. A second run changes nothing, and neither
+ * does a dry run.
  */
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
@@ -50,7 +51,7 @@ async function completed({ organizationId }: Tenant, jobId: string): Promise<Rep
     const { data } = await operator.send('readRepricing', { params: { org: organizationId, jobId } });
     if (data.status === 'COMPLETED') return data;
     await runDurableObjectAlarm(job);
-    // What the job knows stands in its storage.
+    // The job's knowledge is in its storage.
     await evictDurableObject(job);
   }
   throw new Error('the job did not end');

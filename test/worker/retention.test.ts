@@ -10,7 +10,7 @@ import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 const DAY_MS = 86_400_000;
-/** What is archived first is in archive.test.ts. */
+/** archive.test.ts tests the part that is archived first. */
 const { ARCHIVE: _, ...withoutArchive } = bindings;
 const CUSTOMER = 'ann';
 const PLAN = {

@@ -20,7 +20,7 @@ const RUNS = 60;
 const SHRINK_MS_MAX = 30_000;
 const seed = Number(process.env.VITE_SEED ?? Math.floor(Math.random() * 0x7fff_ffff));
 
-/** What the balance has is never near zero, so that it does not depend on the mistake what the balance pays. */
+/** The balance is never near zero, so that its payments do not depend on the mistake. */
 const OVERDRAWING = { model: 'SINGLE', priceUsd: '1000000', per: '1' };
 const REPAID = 1_500_000n * 10n ** 9n;
 
@@ -33,7 +33,7 @@ interface Call {
   price: ResolvedPrice;
   open: boolean;
   mistake?: true;
-  /** What it should have reported. */
+  /** The report that it should have had. */
   rightly?: Call;
 }
 
@@ -41,7 +41,7 @@ type Step =
   | { kind: 'increment'; amount: number; mistake?: true }
   | { kind: 'credit'; unit: 'USD' | 'CUSTOM1'; amount: number; expires: number | null }
   | { kind: 'settle' }
-  /** Far more is taken from the balance than there is, or far more is granted than is owed. */
+  /** Far more is taken from the balance than it has, or far more is granted than is owed. */
   | { kind: 'overdraw' | 'repay' }
   | { kind: 'next period' }
   | Call
@@ -81,11 +81,11 @@ const call = fc.record({
     { available: true, card: { ...CARD, rates: rateCard({ input: '1', output: '3000000001' }).rates } },
     { available: false, reason: 'PRICE_NOT_IN_CATALOG' },
   ),
-  /** Never ended: it times out where time passes. */
+  /** Never ended: it times out if time passes. */
   open: fc.constantFrom(false, false, false, true),
 });
 const callSteps = fc.array(fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }), { maxLength: 8 });
-/** What a call costs, more or less: credits that are spent before the one that is always there, and that run out. */
+/** More or less the cost of a call: credits that are spent before the one that always exists, and that run out. */
 const usd = creditOf('USD', fc.integer({ min: 1, max: 40_000_000 }));
 const paidSteps = fc.array(
   fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }, { weight: 2, arbitrary: usd }),
@@ -145,7 +145,7 @@ const history = fc
     ...after,
   ]);
 
-/** What the balance does not pay in between, and pays again. */
+/** Amounts that the balance does not pay in between, and pays again. */
 const blockingSteps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: step },
@@ -207,7 +207,7 @@ function planOf({
   };
 }
 
-/** What one call takes decides for no other: an allowance has no end, or credit pays for all. */
+/** The amount of one call does not affect others: an allowance has no end, or credit pays for all. */
 const callPlans = fc.record({
   limit: fc.constantFrom(null, 0, 1_000_000_000),
   markupPercent: fc.constantFrom(0, 12.5),
@@ -225,7 +225,7 @@ function callPlanOf({ limit, markupPercent }: { limit: number | null; markupPerc
   };
 }
 
-/** What the customer has left and has used, without what says how it came about. */
+/** The customer's remaining and used amounts, without their history. */
 function stateOf(object: Clockwork) {
   const { meters, slots, wallet } = object.account() as Account;
   const {
@@ -252,7 +252,7 @@ function stateOf(object: Clockwork) {
     balances: [balanceOf(wallet, 'USD'), balanceOf(wallet, 'CUSTOM1')],
     credits: wallet.credits.map(({ unit, remaining, grantedAtMs }) => [unit, remaining, grantedAtMs]),
     unsettled: wallet.unsettled,
-    // An hour in which nothing is left is as good as none.
+    // An hour with nothing left is the same as no hour.
     hours: [...hours]
       .filter(([, figures]) => Object.values(figures).some((figure) => figure !== 0))
       .sort(([one], [other]) => one - other),
@@ -264,7 +264,7 @@ function reverse(object: Clockwork, id: string, atMs: number) {
   return id.startsWith('call-') ? accepted(object.reverseCall(id, atMs)) : accepted(object.reverseMeterEvent(id, atMs));
 }
 
-/** What is held does not depend on what calls came to before. */
+/** The hold does not depend on the earlier cost of calls. */
 const TO_BEGIN = { requested: { premium: true }, holdUsd: 0.01 };
 
 async function run(plan: object, history: readonly Step[], withMistake: boolean) {
@@ -275,7 +275,7 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
     let serial = 0;
     let nowMs = START;
     object.begin('first', START);
-    // There is always enough of it: what the balance pays does not depend on the mistake.
+    // There is always enough of it: the balance's payments do not depend on the mistake.
     accepted(object.grant('USD', 10n ** 12n, START));
     for (const next of history) {
       nowMs += 60_000;
@@ -339,7 +339,7 @@ test(`two reversed increments leave what a history without them would have left,
     fc.asyncProperty(plans, twiceBlocked, async (shape, steps) => {
       const plan = planOf(shape);
       const [corrected, never] = [await run(plan, steps, true), await run(plan, steps, false)];
-      // Of a balance that was overdrawn nobody knows which credit had paid.
+      // For an overdrawn balance, the credit that had paid is unknown.
       expect({ ...corrected, credits: null }).toEqual({ ...never, credits: null });
     }),
     { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX },
@@ -364,7 +364,7 @@ test('nobody pays for a unit that was blocked, if a paid one before it is revers
     await object.settle(START);
     expect(blocked.blocked).toBe(true);
     expect(await reverseAndRead(one.eventId)).toEqual([1, 0, usd(-1)]);
-    // Without this one the balance would be above zero, and what was blocked stays unpaid.
+    // Without this one the balance would be above zero; a blocked amount stays unpaid.
     expect(await reverseAndRead(three.eventId)).toEqual([3, 0, usd(2)]);
     expect(await reverseAndRead(blocked.eventId)).toEqual([0, 1, usd(2)]);
   });

@@ -1,6 +1,6 @@
 /**
- * Promise: an organization's samples never take more bytes than they may, whoever stores at the same time; what is
- * stored is counted exactly, however it goes; and the operator sees who fills the database.
+ * Promise: an organization's samples never take more bytes than their quota, even if several are stored at the same
+ * time; stored bytes are counted exactly in every case; and the operator sees the organizations that fill the database.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { deleteExpired } from '../../src/history/housekeeping.ts';
@@ -8,7 +8,7 @@ import { createTenant, type Tenant } from '../support/api.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 const MIB = 1024 * 1024;
-/** What a sample takes beside its texts. */
+/** The size of a sample besides its texts. */
 const OVERHEAD_BYTES = 1024;
 
 let tenant: Tenant;
@@ -26,7 +26,7 @@ async function limited(sampleBytesMax: number): Promise<Tenant> {
   return made;
 }
 
-/** What D1 counted, and what there is. */
+/** D1's counts, and the real ones. */
 async function sizes({ organizationId }: Tenant) {
   const counted = await bindings.DB.prepare(
     'SELECT customers, samples, sample_bytes FROM organization_sizes WHERE organization_id = ?',

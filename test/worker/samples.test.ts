@@ -1,5 +1,5 @@
 /**
- * Samples over HTTP: what is stored and for how long, retries, the size limit, what the operator sees, and how they end
+ * Samples over HTTP: their storage and its duration, retries, the size limit, the operator's view, and their end
  * (contract 4.14).
  */
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -101,7 +101,7 @@ describe('a sample', () => {
     expect(found.data).toEqual({ ...reply.data, ...content, decisionPolicyVersion: policyVersion, payloadBytes });
   });
 
-  test('needs a provider and an input, and is kept 30 days where nothing was set', async () => {
+  test('needs a provider and an input, and is kept 30 days if nothing was set', async () => {
     const { data } = await store(MINIMAL);
     expect(data).toMatchObject({ sampleId: expect.stringMatching(/^[0-9a-f-]{36}$/), retentionDays: 30 });
     expect((await read(data.sampleId)).data).toEqual({
@@ -192,7 +192,7 @@ describe('the body', () => {
     const empty = JSON.stringify({ sampleId, provider: 'openai', input: '' });
     return JSON.stringify({ sampleId, provider: 'openai', input: 'x'.repeat(bytes - empty.length) });
   };
-  /** In parts, without a length: the limit is on what is received. */
+  /** In parts, without a length: the limit applies to the received bytes. */
   const streamed = (body: string) => {
     const bytes = new TextEncoder().encode(body);
     let at = 0;

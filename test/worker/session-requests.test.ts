@@ -1,6 +1,6 @@
 /**
- * What a browser's session does for free is bounded: 60 requests in a minute that cost nothing or fail. The 61st is 429
- * before anything is stored, whatever it asks for; what works and costs something is not counted.
+ * The free requests of a browser's session are bounded: 60 in a minute that cost nothing or fail. The 61st is 429
+ * before anything is stored, whatever it asks for; successful requests with a cost are not counted.
  */
 
 import { describe, expect, test } from 'vitest';

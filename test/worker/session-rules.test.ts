@@ -1,7 +1,6 @@
 /**
- * What a browser can do with its session harms nobody else: whom a call concerns, what it is filed under and which
- * models may answer is fixed by the backend, keys are apart from the organization's, and savings stay within the call's
- * own input.
+ * A browser's use of its session harms nobody else: the backend fixes the customer of a call, its labels and the models
+ * that may answer, keys are apart from the organization's, and savings stay within the call's own input.
  */
 
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -22,7 +21,7 @@ beforeAll(async () => {
 const tokenOf = async (body: object = {}, of: Tenant = tenant) =>
   (await of.api.send('createClientSession', { body: { customerId: 'ann', ...body } })).data.token;
 
-/** What the gateway answers a session, and the call that it made. */
+/** The gateway's answer to a session, and the resulting call. */
 async function chat(token: string, body: object = {}, headers: Record<string, string> = {}, path = CHAT) {
   const { response, callId, rest } = await ask(token, body, bindings, path, headers);
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely

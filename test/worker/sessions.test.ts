@@ -1,5 +1,6 @@
 /**
- * Sessions: a token of five minutes may do a safe part of what its key may, for one customer, and ends with the key.
+ * Sessions: a token of five minutes has a safe subset of its key's permissions, for one customer, and ends with the
+ * key.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import { Hono } from 'hono';
@@ -32,7 +33,7 @@ const createKey = async (body: object) =>
 const sessionOf = async (key: string, body: object = { customerId: 'alice' }) =>
   (await tenant.api.with(key).send('createClientSession', { body })).data;
 
-/** Routes of each client scope, guarded as the app guards its own; they answer with whom the token speaks for. */
+/** Routes of each client scope, guarded like the app's own; they answer with the token's customer. */
 const probe = new Hono<AppEnv>().use(requestContext);
 for (const [scope, clientScope] of Object.entries(CLIENT_SCOPES) as [Scope, ClientScope][]) {
   const security = { kind: 'apiKey', scopes: [scope], clientScope } as const;

@@ -1,6 +1,6 @@
 /**
- * Promise: commands that share a transaction leave behind what they leave one after the other, also where one of them
- * breaks and all have to run again; and where the transaction fails, nothing of any of them is left.
+ * Promise: commands that share a transaction have the same result as one after the other, even if one of them breaks
+ * and all have to run again; and if the transaction fails, none of them has an effect.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -29,7 +29,7 @@ const steps = fc.array(
 );
 type Step = typeof steps extends fc.Arbitrary<(infer One)[]> ? One : never;
 
-/** What a step answers, as far as it is the same in every object. */
+/** The answer to a step, as far as it is the same in every object. */
 function take(object: Clockwork, { kind, call }: Step, atMs: number, opened: Map<number, string>): unknown {
   const usage = { usage: { ...NO_USAGE, inputTokens: 10 + call } };
   if (kind === 'begin') return object.begin(`call ${call}`, atMs).ok;
@@ -48,7 +48,7 @@ function take(object: Clockwork, { kind, call }: Step, atMs: number, opened: Map
   });
 }
 
-/** Everything that is left, but for what is random. */
+/** The whole remaining state, except random parts. */
 function leftOf(object: Clockwork) {
   const { meters, wallet, revision } = object.account() ?? {};
   return {
@@ -61,10 +61,10 @@ function leftOf(object: Clockwork) {
   };
 }
 
-/** How the commands of a group run: each in a transaction of its own, or all in one. */
+/** The ways in which the commands of a group run: each in a transaction of its own, or all in one. */
 const WAYS = ['alone', 'in one transaction'] as const;
 
-/** Runs the steps in groups of those that arrive at the same time. */
+/** Runs the steps in groups that arrive at the same time. */
 async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number]) {
   const opened = new Map<number, string>();
   accepted(object.begin('the first', START));

@@ -1,5 +1,5 @@
 /**
- * What people and monitors meet at an address that is no route of the API: the start page, `/health`, slashes, errors.
+ * The answers to people and monitors at an address outside of the API: the start page, `/health`, slashes, errors.
  */
 import { expect, test } from 'vitest';
 import { readSetup } from '../../src/operator/setup.ts';
@@ -8,7 +8,7 @@ import { createTenant } from '../support/api.ts';
 import { bindings, operator, worker } from '../support/worker.ts';
 
 const BASE = 'https://callmeter.test';
-/** What browsers say of an address that a person opens. */
+/** The headers of browsers for an address that a person opens. */
 const OPENED = { 'Sec-Fetch-Mode': 'navigate', Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 const open = (path: string, headers: Record<string, string> = OPENED, method = 'GET') =>
@@ -59,7 +59,7 @@ test('/health needs no key, and says which version serves', async () => {
   expect(await response.json()).toEqual({ status: 'ok', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
 });
 
-test('where the database does not answer, the service says that it does not serve', async () => {
+test('if the database does not answer, the service says that it does not serve', async () => {
   const DB = { prepare: () => raise('D1 is away') } as unknown as D1Database;
   const { serves, steps } = await readSetup({ ...bindings, DB }, Date.now() + MINUTE_MS);
   expect([serves, steps.filter(({ done }) => !done).map(({ name }) => name)]).toEqual([

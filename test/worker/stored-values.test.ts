@@ -1,5 +1,5 @@
 /**
- * Promise: what objects store stays below the 2 MB that Cloudflare takes for a row or a value, however it is spelled.
+ * Promise: objects' stored values stay below the 2 MB that Cloudflare takes for a row or a value, in any spelling.
  */
 import { expect, test } from 'vitest';
 import { assertFits, put } from '../../durable-objects/stored-value.ts';

@@ -1,5 +1,5 @@
 /**
- * Promise: what a customer uses is billed to ids at Stripe that its organization has, and to no other's.
+ * Promise: a customer's usage is billed only to ids at Stripe that its organization has.
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';

@@ -1,5 +1,5 @@
 /**
- * What the passing of time does to a customer's object, with the clock in the test's hand.
+ * The effect of passing time on a customer's object, with the clock under the test's control.
  */
 import { describe, expect, test } from 'vitest';
 import type { CallBound } from '../../src/domain/bound.ts';
@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2027, 0, 31, 12);
 
-/** What a call of the service counts of which nothing is heard. */
+/** The count of a service call whose vendor never answers. */
 const LOST: CallBound = {
   ...{ tier: 'standard', outputTokens: 10, answers: 1, inSteps: false, cost: null },
   ifLost: { inputTokens: 5, price: { available: false, reason: 'MODEL_NOT_REPORTED' } },
@@ -176,7 +176,7 @@ describe('a usage period', () => {
     });
   });
 
-  test('has what was recorded in it and nothing of before, also where it begins within an hour', async () => {
+  test('has what was recorded in it and nothing of before, also if it begins within an hour', async () => {
     const plan = { ...monthly, limits: {}, customMeters: { CUSTOM1: { label: 'Pages', included: 1_000 } } };
     const price: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '1000000' }) };
     const used = { usage: { ...NO_USAGE, inputTokens: 1_000 } };
@@ -195,7 +195,7 @@ describe('a usage period', () => {
       call('after', START + 11);
       accepted(object.increment(7, START + 11));
       expect(recorded(START + 12)).toEqual([1, 1_000, 0.000001, 7]);
-      // What is taken back of the period before changes nothing of this one.
+      // A return from the previous period changes nothing in this one.
       accepted(object.reverseCall('before-0', START + 13));
       accepted(object.reverseMeterEvent(eventId, START + 13));
       expect(recorded(START + 13)).toEqual([1, 1_000, 0.000001, 7]);

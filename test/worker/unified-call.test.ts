@@ -17,7 +17,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 type Asked = { url: string; method: string; headers: Headers; body: string };
 
-/** What leaves for the network is answered here instead; the requests that left. */
+/** Answers outgoing requests instead of the network; returns those requests. */
 function vendorAnswers(answer: (asked: Asked, signal: AbortSignal) => Response | Promise<Response>): Asked[] {
   const requests: Asked[] = [];
   vi.stubGlobal('fetch', async (url: string, init: RequestInit & { signal: AbortSignal }) => {
@@ -232,7 +232,7 @@ describe('with a vendor', () => {
     const { data, body } = await send({ customerId: 'asked', vendor: chat({ provider: 'openai', headers }) }, newKey());
     expect(requests).toHaveLength(1);
     const [request] = requests;
-    // With what is left of the plan's tokens.
+    // With the remaining tokens of the plan.
     const sent = '{"model":"gpt-4o-mini","messages":[],"max_completion_tokens":1000}';
     expect(request).toMatchObject({ url: URL_CHAT, method: 'POST', body: sent });
     expect(Object.fromEntries(request?.headers ?? [])).toEqual({

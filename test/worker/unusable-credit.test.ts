@@ -1,6 +1,6 @@
 /**
- * Credit that cannot pay says so: in the answer to its grant, in what is read of the customer, in the console and in the
- * widget, as long as it is there. A plan whose funding contradicts itself is refused; versions from before that go on.
+ * Credit that cannot pay says so: in the answer to its grant, in the customer's readings, in the console and in the
+ * widget, as long as it exists. A plan whose funding contradicts itself is refused; older versions go on.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';

@@ -28,7 +28,7 @@ async function mapped(standard: string[], premium: string[]) {
   return made;
 }
 
-/** What the vendor got of the last upload: all bytes, and whether they came to a regular end. */
+/** The bytes that the vendor got in the last upload, and whether they came to a regular end. */
 let got: { bytes: Uint8Array<ArrayBuffer>; ended: boolean; type: string | null } | null;
 beforeEach(() => {
   got = null;
@@ -145,7 +145,8 @@ describe('an upload', () => {
           }
           expect(answer).toEqual(broken(`line ${first} of the file is no JSON`));
           expect(got?.ended).toBe(false);
-          // What came is the beginning of the form: its last boundary, which two dashes follow, is not complete.
+          // The received bytes are the beginning of the form: its last boundary, which two dashes follow, is not
+          // complete.
           const { bytes } = got ?? { bytes: new Uint8Array() };
           expect(bytes).toEqual(form.bytes.slice(0, bytes.length));
           expect(bytes.length).toBeLessThan(form.bytes.length - 2);
@@ -254,7 +255,7 @@ describe('the model of a line', () => {
     }
   });
 
-  test('is refused where nothing at the vendor is mapped to it', async () => {
+  test('is refused if nothing at the vendor is mapped to it', async () => {
     // Standard models that stand in for premium ones are for calls that are downgraded.
     for (const [standard, model, reason] of [
       [[], 'service/premium', 'is at anthropic, google, and batches run at openai'],
@@ -474,7 +475,7 @@ describe('a part of an upload', () => {
     }
   });
 
-  test('of more than 64 MiB is refused, before it is read where it declares that', async () => {
+  test('of more than 64 MiB is refused, before it is read if it declares that', async () => {
     const bytes = new Uint8Array(PART_BODY_BYTES_MAX + 1);
     bytes.set(encoder.encode('--b\r\nContent-Disposition: form-data; name="data"; filename="a"\r\n\r\n'));
     const larger = { type: 'multipart/form-data; boundary=b', bytes };

@@ -1,5 +1,5 @@
 /**
- * The daily import: publishes what is valid and changes little, and leaves everything else to a person.
+ * The daily import: publishes a valid list with few changes, and leaves everything else to a person.
  */
 import { createExecutionContext } from 'cloudflare:test';
 import { afterEach, expect, test, vi } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * GET /usage/anomalies: what was injected into an organization's hours shows up where and when it was, with its
- * evidence, and what is usual does not.
+ * GET /usage/anomalies: injected changes of an organization's hours are found at their place and time, with their
+ * evidence, and usual hours are not.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -23,7 +23,7 @@ afterAll(() => {
   vi.useRealTimers();
 });
 
-/** What becomes of an hour of a customer. */
+/** The changes of a customer's hour. */
 interface Bend {
   calls: number;
   failed: number;
@@ -31,7 +31,7 @@ interface Bend {
   model: string;
   feature: string;
   denied: number;
-  /** Of the input, the share that came from the cache. */
+  /** The cached share of the input. */
   cached: number;
 }
 type Bent = (customerId: string, atMs: number, usual: Bend) => Partial<Bend>;
@@ -298,7 +298,7 @@ describe('a new expensive model', () => {
         .map(({ customerId }) => customerId);
     expect(await models({})).toEqual([]);
     expect(await models({ customerId: 'gamma' })).toEqual([]);
-    // Of the last forty days it is new.
+    // Within the last forty days it is new.
     expect(await models({ days: '40' })).toEqual([null, 'gamma']);
     expect(await models({ days: '40', customerId: 'gamma' })).toEqual(['gamma']);
   });

@@ -62,7 +62,8 @@ describe('the usage context', () => {
       evidence: { complete: true, gaps: [] },
       reviewReasons: [],
     });
-    // 287 hours from 16:00 of the 19th, and what was used just now. The period began at 15:30, after the use of that hour.
+    // 287 hours from 16:00 of the 19th, and the usage of just now. The period began at 15:30, after the usage of that
+    // hour.
     expect(data.currentPeriod).toEqual({
       startedAt: PERIOD_START,
       endedAt: PERIOD_END,
@@ -314,7 +315,7 @@ describe('signals', () => {
       { code: 'CREDIT_LOW', severity: 'CRITICAL', evidence: { balanceUsd: 0, daysLeft: 0 } },
     ]);
     expect((await of({ of: onCredit }, spend('1.81'))).signals).toEqual([]);
-    // Who never had credit runs out of none.
+    // A customer who never had credit cannot run out of it.
     expect((await of({ of: onCredit })).signals).toEqual([]);
   });
 

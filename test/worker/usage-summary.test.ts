@@ -24,7 +24,7 @@ const STEP = 1.2 * HOUR;
 const END = START + CALLS * STEP;
 const PERIOD = { from: '2027-10-20', to: '2027-11-20' };
 
-/** Twenty premium calls are included; credit pays for the rest, and whoever has none is denied. */
+/** Twenty premium calls are included; credit pays for the rest, and a customer without any is denied. */
 const PLAN = {
   name: 'P',
   limitType: 'BLOCK',
@@ -33,7 +33,7 @@ const PLAN = {
 };
 const CUSTOMERS = ['alpha', 'beta', 'ünï/4 ∆'] as const;
 
-/** What was sent and what became of it, as GET /calls says. */
+/** A sent call and its result, according to GET /calls. */
 interface Fact {
   customerId: string;
   feature: string | null;
@@ -183,7 +183,7 @@ describe('the totals', () => {
     const { totals, truncated } = await summary();
     expect(totals).toEqual(figuresOf(facts));
     expect(truncated).toEqual([]);
-    // What the promise is about was there: every outcome, calls without a price, and money.
+    // The subjects of the promise were present: every outcome, calls without a price, and money.
     expect(new Set(facts.map(({ status }) => status))).toEqual(
       new Set(['COMPLETED', 'FAILED', 'TIMEOUT', 'NOT_ALLOWED']),
     );
@@ -358,7 +358,7 @@ describe('the course of a chart', () => {
 describe('the days', () => {
   const ZONES: [string, number][] = [
     ['UTC', 24],
-    // The last Sunday of October has 25 hours, where the clock goes back by one.
+    // The last Sunday of October has 25 hours if the clock goes back by one.
     ['Europe/Berlin', 25],
     ['Asia/Kolkata', 24],
     ['Asia/Kathmandu', 24],

@@ -1,6 +1,7 @@
 /**
- * Promise: the kind of a vendor decides what it is sent: the kind that was set, else that of its address, else that of
- * its whole name; on credit OpenAI and Azure get one name of the output bound, and what is only compatible gets the oldest.
+ * Promise: the kind of a vendor decides its requests: the kind that was set, otherwise that of its address, otherwise
+ * that of its whole name; on credit OpenAI and Azure get one name of the output bound, and compatible vendors get the
+ * oldest.
  */
 
 import { describe, expect, test } from 'vitest';
@@ -102,7 +103,7 @@ test('a new vendor is of the kind that is set, else of that of its address, else
   expect(await registered('openai', { baseUrl: 'https://openrouter.ai/api/v1' })).toBe('openrouter');
   expect(await registered('anthropic', proxy)).toBe('anthropic');
   expect(await registered('claude', { ...proxy, kind: 'anthropic' })).toBe('anthropic');
-  // What is put replaces the whole vendor.
+  // A PUT replaces the whole vendor.
   expect(await registered('claude', proxy)).toBe('compatible');
   const read = await operator.send('readVendor', { params: { org: tenant.organizationId, provider: 'north' } });
   expect(read.data.kind).toBe('azure');

@@ -34,7 +34,7 @@ async function sealedKeyOf(provider: string): Promise<string> {
   return row?.sealed_key ?? '';
 }
 
-/** What a request reads of the stored key. */
+/** The request's reading of the stored key. */
 function opened(provider: string, sealedKey: string, organizationId = tenant.organizationId, env: Env = bindings) {
   const vendors = new Map([[provider, { baseUrl: '', sealedKey }]]);
   return openVendorKey(env, { organizationId, vendors } as unknown as OrganizationConfig, provider);
@@ -171,7 +171,7 @@ describe('a vendor', () => {
   });
 });
 
-/** What leaves for the network is answered here instead; the addresses that were asked. */
+/** Answers outgoing requests instead of the network; returns their addresses. */
 function vendorAnswers(): string[] {
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (url: string) => {

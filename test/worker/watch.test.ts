@@ -1,7 +1,7 @@
 /**
- * Promise: an organization is told once of what no single customer's transaction finds: keys and prices, catalog releases,
- * models that end, anomalies, forecasts, lists that lag. Neither another run, nor an object that starts again, nor a D1 that
- * is away for a while loses one or tells it twice.
+ * Promise: an organization gets each event once that no single customer's transaction finds: keys and prices, catalog
+ * releases, models that end, anomalies, forecasts, lists that lag. Neither another run, nor an object that starts
+ * again, nor a temporarily unavailable D1 loses one or repeats it.
  */
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
@@ -47,7 +47,7 @@ async function organization(plan?: object): Promise<OrganizationId> {
   return organizationId;
 }
 
-/** A run at that time, in an object that remembers nothing but what it stored. Answers when it would look again. */
+/** A run at that time, in an object that remembers only its stored data. Returns the time of its next look. */
 function run(organizationId: OrganizationId, nowMs: number, env: Partial<Env> = {}): Promise<number | null> {
   return runInDurableObject(watchOf(organizationId), async (_, { storage }) => {
     await storage.deleteAlarm();
@@ -59,7 +59,7 @@ function run(organizationId: OrganizationId, nowMs: number, env: Partial<Env> = 
 const inStore = <Result>(organizationId: string, read: (store: StoredWatch) => Result) =>
   runInDurableObject(watchOf(organizationId), (_, { storage }) => read(new StoredWatch(storage)));
 
-/** What the organization was told, the oldest first. */
+/** The organization's events, the oldest first. */
 async function told(organizationId: string, ...types: EventType[]): Promise<OrganizationEvent[]> {
   const { items } = (await operator.send('readOrganizationEvents', { params: { org: organizationId } })).data;
   return items.filter(({ type }) => types.length === 0 || types.includes(type)).reverse();
@@ -163,7 +163,7 @@ describe('changes by operators', () => {
     expect(asked).toEqual(['told']);
   });
 
-  test('made before the first look of a watch are told where they are of its last day', async () => {
+  test('made before the first look of a watch are told if they are of its last day', async () => {
     const org = await organization();
     await operator.send('createKey', { params: { org }, body: { name: 'Old' } });
     await run(org, Date.now() + 2 * DAY);
@@ -206,7 +206,7 @@ describe('a watch', () => {
     expect(await told(org)).toEqual(events);
   });
 
-  test('finds with its other steps what it can where one fails', async () => {
+  test('finds with its other steps what it can if one fails', async () => {
     const org = await organization();
     await used(org, NOW);
     await operator.send('createKey', { params: { org }, body: { name: 'k' } });
@@ -214,7 +214,7 @@ describe('a watch', () => {
     expect((await told(org)).map(({ type }) => type)).toEqual(['model.deprecated', 'model.ending']);
   });
 
-  test('asks D1 four times in an hour without news, and sleeps where there were no calls for 30 days', async () => {
+  test('asks D1 four times in an hour without news, and sleeps if there were no calls for 30 days', async () => {
     const org = await organization();
     await used(org, NOW);
     await run(org, NOW);
@@ -268,7 +268,7 @@ describe('a model in use that ends', () => {
     });
   });
 
-  test('is told of by the nearest step alone where it is within several at first', async () => {
+  test('is told of by the nearest step alone if it is within several at first', async () => {
     const org = await organization();
     await used(org, daysBefore(20));
     await run(org, daysBefore(20));
@@ -409,7 +409,7 @@ describe('forecasts', () => {
     await used(org, NOW - 2 * HOUR, { customerId, model: 'openai/gpt-6-luna' });
   }
 
-  /** What ended calls and increments consumed in the period. */
+  /** The consumption of ended calls and increments in the period. */
   async function consume(org: string, customerId: string, consumed: object): Promise<void> {
     // Brings the account into the present period.
     await operator.send('readCustomer', { params: { org, customerId } });
@@ -435,7 +435,7 @@ describe('forecasts', () => {
   test('tell of meters that run out before the period ends, at most once a day', async () => {
     const org = await organization(PLAN);
     await customer(org, 'ann');
-    // 21 days of 48 calls, of which a quarter is premium. 10 days are to come, with 120 premium calls.
+    // 21 days of 48 calls, a quarter of them premium. 10 days are to come, with 120 premium calls.
     await consume(org, 'ann', { standardCalls: 756, premiumCalls: 252, customMeter1: 4_800 });
     await runDay(org, NOW);
     await runDay(org, NOW + 2 * HOUR);
@@ -635,7 +635,7 @@ describe('the autopilot of a mapping', () => {
     }
   }
 
-  test('switches on its day and not before, also where nobody calls, and is told once', async () => {
+  test('switches on its day and not before, also if nobody calls, and is told once', async () => {
     const org = await organization();
     const params = { org };
     await operator.send('setVendor', { params: { ...params, provider: 'openai' }, body: { apiKey: 'sk-test' } });

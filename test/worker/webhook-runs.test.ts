@@ -30,7 +30,7 @@ beforeEach(() => {
   receivers = Receivers.stub();
 });
 afterEach(async () => {
-  // What still waits is sent to nobody once there are no receivers.
+  // Waiting events are sent to nobody after the receivers are gone.
   await bindings.DB.prepare('DELETE FROM webhooks').run();
   vi.unstubAllGlobals();
 });
@@ -142,7 +142,7 @@ describe('an endpoint that fails', () => {
     });
   });
 
-  test('is not switched off by one failure long after another, where nothing was sent in between', async () => {
+  test('is not switched off by one failure long after another, if nothing was sent in between', async () => {
     await driven(async ({ webhook, url, tell, runAt, runUntil, store }) => {
       receivers.answer(url, 500);
       await tell('ann');

@@ -22,7 +22,7 @@ const URL_OF_ANY = 'https://any.receiver.dev/hooks';
 
 let tenant: Tenant;
 let receivers: Receivers;
-/** Two endpoints, of each test alone: those of others may still be sent to. */
+/** Two endpoints for each test alone: those of others may still get events. */
 let A: string;
 let B: string;
 beforeEach(async () => {
@@ -31,7 +31,7 @@ beforeEach(async () => {
   receivers = Receivers.stub();
 });
 afterEach(async () => {
-  // What still waits is sent to nobody once there are no receivers.
+  // Waiting events are sent to nobody after the receivers are gone.
   await bindings.DB.prepare('DELETE FROM webhooks').run();
   vi.unstubAllGlobals();
 });
@@ -46,7 +46,7 @@ const deliveries = async (webhookId: string) => (await operator.send('listDelive
 const log = async () =>
   (await operator.send('listEvents', { query: { organizationId: tenant.organizationId } })).data.items;
 
-/** Events of customers, or of none, as if their objects had recorded them; the webhooks know of them. */
+/** Events of customers, or without one, as if their objects had recorded them; the webhooks are woken. */
 async function tell(...events: { customerId: string | null; type?: string; n?: number }[]): Promise<string[]> {
   const nowMs = Date.now();
   const rows = events.map(({ customerId, type = 'balance.exhausted', n = 0 }, place) => ({
@@ -104,7 +104,7 @@ describe('an endpoint', () => {
     await put('some', { url: A, types: null });
     const [next = ''] = await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A).map(({ eventId }) => eventId)).toEqual([low, next]));
-    // What waits while the types are narrowed is not sent either.
+    // Events that wait while the types are narrowed are not sent either.
     receivers.answer(A, 500);
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(3));
@@ -124,7 +124,7 @@ describe('an endpoint', () => {
     ).not.toContain(next);
   });
 
-  test('for Slack gets a sentence, and a link where the operator has a console', async () => {
+  test('for Slack gets a sentence, and a link if the operator has a console', async () => {
     await put('slack', { url: A, format: 'slack' });
     await tenant.api.send('putOwnWebhook', { params: { webhookId: 'own' }, body: { url: B, format: 'slack' } });
     await tell({ customerId: '<a&b>', n: 3 });
@@ -188,7 +188,7 @@ describe('an endpoint', () => {
     await tell({ customerId: 'slow' }, { customerId: 'slow' }, { customerId: 'quick' }, { customerId: null });
     await rest(() => expect(receivers.at(B)).toHaveLength(4));
     await rest(() => expect(receivers.at(A).map(({ body }) => body.data.customerId)).toEqual(['slow', 'quick', null]));
-    // What comes while the first request is under way does not wait for it either.
+    // Events that come during the first request do not wait for it either.
     await tell({ customerId: 'later' });
     await rest(() => expect(receivers.at(A).map(({ body }) => body.data.customerId)).toContain('later'));
     held.resolve(new Response());
@@ -293,7 +293,7 @@ describe('switched off', () => {
     await rest(() => expect(receivers.at(A)).toHaveLength(4));
     const [before, ...after] = receivers.at(A).map(({ eventId }) => eventId);
     expect(before).toBe(first);
-    // The event of no customer is a lane of its own.
+    // The event without a customer is a lane of its own.
     expect(after).toContain(told?.eventId);
     expect(after.filter((eventId) => eventId !== told?.eventId)).toEqual([first, second]);
   });
@@ -455,7 +455,7 @@ describe('an organization', () => {
       url,
       description: 'ours',
     });
-    // With an address of its own, it reads what is answered from then on.
+    // With an address of its own, the organization sees the answers from then on.
     await api.send('putOwnWebhook', { params, body: { url: A } });
     for (const { body } of await asked()) expect(JSON.stringify(body)).not.toContain('T0KEN');
   });

@@ -67,7 +67,7 @@ export async function readInput(
   return file.kind === 'answer' && file.ok ? badInput('the input file has no lines') : { ok: false, answer };
 }
 
-/** Sums up the lines of a file by the tier that they bill, and collects what they ask for. */
+/** Sums up the lines of a file by the tier that they bill, and collects their needs. */
 async function readLines(
   caller: Caller,
   catalog: Catalog,

@@ -13,7 +13,6 @@ import type { WholeAnswer } from '../answer.ts';
 import { refusalAnswer, refuseCall } from '../error-envelope.ts';
 import { passBack, VENDOR_ID, type VendorAccess } from '../pass-through.ts';
 
-/** A batch that the vendor has. */
 export interface BatchAtVendor {
   id: string;
   status: string | undefined;

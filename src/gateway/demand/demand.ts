@@ -191,7 +191,7 @@ function ofMediaType(named: string, place: Place, kind: VendorKind): Part {
   if (type.startsWith('image/')) return imageInput(kind, place);
   if (type.startsWith('audio/')) return audioInput(place);
   if (DOCUMENT.test(type)) return {};
-  // A film, or content that does not say what it is.
+  // A film, or content of an unknown type.
   return merged([imageInput(kind, place), audioInput(place), FILLS_CONTEXT]);
 }
 

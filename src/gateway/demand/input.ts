@@ -45,7 +45,7 @@ export interface InputBound {
    * vendor's frames; `null` if that has no bound.
    */
   following: readonly (number | null)[];
-  /** All content is in the request: none is stored elsewhere, where it could change. */
+  /** All content is in the request: none is stored at a place at which it could change. */
   isAllHere: boolean;
 }
 

@@ -4,17 +4,14 @@
  * Sources, read as of 2026-11-23:
  * - OpenAI: developers.openai.com/api/docs/guides/images-vision. Tiles: an image is scaled into 2,048 pixels with its
  *   short side at most 768, so it has at most 8 tiles of 512; GPT-4o mini counts 2,833 and 5,667 for each. Patches of
- *   32
- *   pixels times a factor of the model: at most 1,536 up to GPT-5.3 (the largest factor is 2.46), 10,000 for GPT-5.4
- *   and
- *   5.5, and from GPT-5.6 on as many as the image has; an image of more than 30,000 is refused. An image of low detail
- *   may be enlarged to 512 pixels. Audio: 10 tokens a second.
+ *   32 pixels times a factor of the model: at most 1,536 up to GPT-5.3 (the largest factor is 2.46), 10,000 for GPT-5.4
+ *   and 5.5, and from GPT-5.6 on as many as the image has; an image of more than 30,000 is refused. An image of low
+ *   detail may be enlarged to 512 pixels. Audio: 10 tokens a second.
  * - Anthropic: platform.claude.com/docs/en/build-with-claude/vision: at most 4,784 tokens for an image, 1,600 before
  *   Claude Opus 4.7.
  * - Google: ai.google.dev/gemini-api/docs/media-resolution: at most 2,240 tokens for an image from Gemini 3 on. Before:
  *   258 for each tile; an image is scaled into 3,072 pixels, its tiles are at least 256 wide and as wide as two thirds
- *   of
- *   its short side, so it has at most 24. Audio: 32 tokens a second (ai.google.dev/gemini-api/docs/audio).
+ *   of its short side, so it has at most 24. Audio: 32 tokens a second (ai.google.dev/gemini-api/docs/audio).
  * - Others: Qwen's models count at most 16,384 tokens for an image (their default of `max_pixels`), Llama's 6,404.
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';

@@ -4,13 +4,11 @@
  * sound there. The names of files and media types prove nothing.
  *
  * - WAV (RIFF, uncompressed): its bytes, by a size of samples and a rate that one header names, at least 8,000 a
- *   second, if
- *   no other sound hides in them (hidden-frames.ts).
+ *   second, if no other sound hides in them (hidden-frames.ts).
  * - MP3 (MPEG audio, layer III): its frames, each with the length that its header has. Nothing but frames, tags and
  *   zeros.
  * - Ogg (RFC 3533) with Opus or Vorbis: its packets, by checked pages. A packet of Opus says how long it is (RFC 6716),
- *   at
- *   most 120 ms; one of Vorbis lasts half the longer block. What pages say of positions counts for nothing.
+ *   at most 120 ms; one of Vorbis lasts half the longer block. What pages say of positions counts for nothing.
  *
  * In all other formats (FLAC, MP4 and M4A, WebM, AAC, AMR, AIFF, CAF) silence takes next to no bytes, or their own
  * tables say how long it lasts: `null`. No library: those that parse recordings tell what headers claim.

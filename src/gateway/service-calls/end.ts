@@ -72,7 +72,6 @@ export interface LostPart extends Omit<LostAttempt, 'estimate'> {
 /** The most characters of a message to an object: it may have 32 MiB, and a character takes up to two bytes. */
 const MESSAGE_LENGTH_MAX = 15 * 1024 * 1024;
 
-/** A service call that has ended. */
 export type EndedServiceCall =
   | { ok: false; refusal: Refusal }
   | {

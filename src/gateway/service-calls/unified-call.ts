@@ -313,7 +313,6 @@ interface AskedModel {
 interface Read {
   ok: boolean;
   status: number;
-  /** The usage that the vendor reported. */
   reported: VendorUsage | null;
   /** The known facts of an answer without usage, if one arrived. */
   soFar?: StreamSoFar;

@@ -193,7 +193,7 @@ function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number):
     return {
       name,
       label: slot === null ? null : labelOf(plan, slot),
-      // For a custom meter, the account counts all units, whoever pays for them.
+      // For a custom meter, the account counts all units, paid by any source.
       used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
       limit,
       remaining,
