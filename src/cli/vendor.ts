@@ -18,7 +18,8 @@ too, and registers it for the demo organization.
   --help     this text
 
 What it answers:
-  OpenAI      /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/models, /v1/files, /v1/uploads, /v1/batches,
+  OpenAI      /v1/chat/completions, /v1/responses, /v1/responses/compact, /v1/responses/input_tokens, /v1/embeddings,
+              /v1/models, /v1/files, /v1/uploads, /v1/batches,
               /v1/completions, /v1/moderations, /v1/images/generations, /v1/images/edits, /v1/audio/speech,
               /v1/audio/transcriptions, /v1/audio/translations
   Anthropic   /v1/messages, /v1/messages/count_tokens, /v1/models, and OpenAI's form of a chat completion

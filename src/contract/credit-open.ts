@@ -13,6 +13,7 @@ export const FORMS = [
   'responses',
   'messages',
   'generateContent',
+  'compact',
   'completions',
   'embeddings',
   'embedContent',

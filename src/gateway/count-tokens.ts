@@ -13,6 +13,7 @@ import type { Counting } from './dialects/counting.ts';
 import type { ModelRequest } from './dialects/dialect.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
+import { foreignReference } from './kept-objects.ts';
 import { modelHeader, resolveAttempts } from './models.ts';
 import { requestHeaders } from './passed-headers.ts';
 import { vendorKeyOf } from './vendor-key.ts';
@@ -31,6 +32,9 @@ export async function countTokens(
   const resolved = await resolveAttempts(caller, catalog, counting, [request.model], Date.now());
   if (!resolved.ok) return refusalAnswer(resolved.refusal, counting.errorBody);
   const [attempt] = resolved.attempts;
+  // A count would tell how long what another organization keeps is.
+  const foreign = attempt && (await foreignReference(caller, [attempt.provider], request));
+  if (foreign) return refusalAnswer(foreign.refusal, counting.errorBody);
   const vendorKey = attempt ? await vendorKeyOf(caller, attempt.provider) : null;
   if (!attempt || vendorKey === null) {
     const message = `the vendor key of ${attempt?.provider} cannot be decrypted; set it again`;

@@ -34,6 +34,7 @@ const PATHS: readonly (readonly [RegExp, RequestForm])[] = [
   [/\/chat\/completions$/, 'chat'],
   [/\/completions$/, 'completions'],
   [/\/responses$/, 'responses'],
+  [/\/responses\/compact$/, 'compact'],
   [/\/messages$/, 'messages'],
   [/enerateContent$/, 'generateContent'],
   [/\/embeddings$/, 'embeddings'],
@@ -184,6 +185,8 @@ function written({ form, model, usage, body, isStream, isListed }: Written): { t
       const response = { id: 'a', object: 'response', model, status: 'completed', ...responseUsage(usage) };
       return isStream ? events([{ type: 'response.completed', response }]) : json(response);
     }
+    case 'compact':
+      return json({ id: 'a', object: 'response.compaction', output: [], ...responseUsage(usage) });
     case 'messages': {
       const message = { id: 'a', type: 'message', role: 'assistant', model, ...messageUsage(usage) };
       const content = [{ type: 'text', text: 'x' }];

@@ -377,3 +377,98 @@ describe("Google's client finds the models that it can ask for", () => {
     ]);
   });
 });
+
+describe("OpenAI's client compacts a conversation", () => {
+  const asked = { model: 'gpt-5.2', input: 'a long talk [reply:6]' } as const;
+
+  test('as a call with the usage that its vendor reports', async () => {
+    const { data, response } = await tenant.openai.responses
+      .compact({ ...asked, ...{ customer: 'compact' } })
+      .withResponse();
+    expect([data.object, data.output.at(-1)?.type]).toEqual(['response.compaction', 'compaction']);
+    const request = gateway.vendor.requests.at(-1);
+    expect([request?.path, request?.body]).toEqual(['/v1/responses/compact', asked]);
+    const call = await tenant.call(response.headers.get('x-service-call-id') ?? '');
+    expect(call).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL', customerId: 'compact' });
+    // As a response with the same words.
+    const whole = await tenant.openai.responses.create(asked).withResponse();
+    expect(call.costUSD).toBe((await tenant.call(whole.response.headers.get('x-service-call-id') ?? '')).costUSD);
+    expect(call.costUSD).toBeGreaterThan(0);
+  });
+
+  test('and a plan, a key or a vendor that does not allow it refuses it before the vendor is asked', async () => {
+    const denied = await gateway.tenant({ name: 'None', limitType: 'BLOCK', limits: { premiumCalls: 0 } });
+    const before = gateway.vendor.requests.length;
+    await expect(denied.openai.responses.compact(asked)).rejects.toMatchObject({
+      status: 403,
+      code: 'ENTITLEMENT_DENIED',
+    });
+    await expect(tenant.openai.responses.compact({ ...asked, model: 'claude-sonnet-5-5' })).rejects.toMatchObject({
+      status: 400,
+      code: 'ENDPOINT_NOT_OFFERED',
+    });
+    const params = { org: tenant.organizationId };
+    const body = { name: 'Another model', models: ['openai/gpt-4.1-mini'] };
+    const { key } = (await gateway.server.operator.send('createKey', { params, body })).data;
+    await expect(tenant.sdk({ apiKey: key }).responses.compact(asked)).rejects.toMatchObject({
+      code: 'MODEL_NOT_ALLOWED',
+    });
+    expect(gateway.vendor.requests).toHaveLength(before);
+  });
+
+  test('on credit at a known bound of the output, and not without one', async () => {
+    const paid = await gateway.tenant({
+      name: 'Paid',
+      limitType: 'BLOCK',
+      limits: { standardCalls: 0, premiumCalls: 0 },
+      payg: { enabled: true },
+    });
+    const params = { org: paid.organizationId, customerId: 'default' };
+    await paid.api.send('provisionCustomer', { body: { customerId: 'default' } });
+    const grant = { params, body: { kind: 'USD', amountUsd: '5' } };
+    expect((await gateway.server.operator.send('grantCredit', grant)).status).toBe(200);
+    const price = {
+      params: { org: paid.organizationId, modelKey: 'openai/gpt-of-our-own' },
+      body: { inputUsdPerMillion: 1, outputUsdPerMillion: 1 },
+    };
+    expect((await gateway.server.operator.send('setPrice', price)).status).toBe(200);
+    expect((await paid.openai.responses.compact(asked)).object).toBe('response.compaction');
+    await expect(paid.openai.responses.compact({ ...asked, model: 'openai/gpt-of-our-own' })).rejects.toMatchObject({
+      status: 403,
+      code: 'BOUND_UNKNOWN',
+    });
+  });
+});
+
+describe("OpenAI's client counts the tokens of an input", () => {
+  const asked = { model: 'gpt-5.2', input: 'three small words' };
+
+  test('at the vendor, without a call, also if the plan allows none', async () => {
+    const denied = await gateway.tenant({ name: 'None', limitType: 'BLOCK', limits: { premiumCalls: 0 } });
+    const { data, response } = await denied.openai.responses.inputTokens.count(asked).withResponse();
+    expect(data).toEqual({ object: 'response.input_tokens', input_tokens: 3 });
+    expect(response.headers.get('x-service-call-id')).toBeNull();
+    const request = gateway.vendor.requests.at(-1);
+    expect([request?.path, request?.body]).toEqual(['/v1/responses/input_tokens', asked]);
+  });
+
+  test('and is told what is missing, and where models of other vendors are counted', async () => {
+    await expect(tenant.openai.responses.inputTokens.count({ input: 'x' })).rejects.toMatchObject({
+      status: 400,
+      param: 'model',
+    });
+    await expect(
+      tenant.openai.responses.inputTokens.count({ ...asked, model: 'claude-sonnet-5-5' }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining('/v1/messages/count_tokens') });
+  });
+});
+
+test("a browser's session reaches neither, because the contract gives it two routes", async () => {
+  const { token } = (await tenant.api.send('createClientSession', { body: { customerId: 'eve' } })).data;
+  const { responses } = tenant.sdk({ apiKey: token });
+  for (const ask of [responses.compact.bind(responses), responses.inputTokens.count.bind(responses.inputTokens)])
+    await expect(ask({ model: 'gpt-5.2', input: 'x' })).rejects.toMatchObject({
+      status: 403,
+      code: 'API_KEY_SCOPE_REQUIRED',
+    });
+});

@@ -66,6 +66,13 @@ export const ASKED: Readonly<Record<EndpointName, Asked>> = {
     body: { input: TEXT, max_output_tokens: 100 },
     usage: TEXT_USAGE,
   },
+  compact: {
+    path: 'responses/compact',
+    kind: 'openai',
+    model: 'gpt-6-luna',
+    body: { input: TEXT },
+    usage: TEXT_USAGE,
+  },
   messages: {
     path: 'messages',
     kind: 'anthropic',
@@ -142,6 +149,8 @@ const inChat = (...parts: Fields[]): Fields => ({ messages: [{ role: 'user', con
 const inResponses = (...parts: Fields[]): Fields => ({ input: [{ role: 'user', content: parts }] });
 const inContents = (...parts: Fields[]): Fields => ({ contents: [{ role: 'user', parts }] });
 const tool = (...tools: Fields[]): Fields => ({ tools });
+/** Tools that an item of the input brings. */
+const broughtTool = (...tools: Fields[]): Fields => ({ input: [{ type: 'additional_tools', tools }] });
 const config = (fields: Fields): Fields => ({ generationConfig: { maxOutputTokens: 100, ...fields } });
 const CACHED = { usage: { cachedInputTokens: 50 } };
 const WRITTEN = { usage: { cacheWriteInputTokens: 50 } };
@@ -178,6 +187,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: [CACHED, { ...CACHED, model: 'gpt-5.5-pro' }],
       responses: [CACHED, { ...CACHED, model: 'gpt-5.5-pro' }],
+      compact: CACHED,
       messages: CACHED,
       generateContent: CACHED,
     },
@@ -201,6 +211,7 @@ export const ROWS: readonly Row[] = [
           model: 'gpt-6.1-terra',
         },
       ],
+      compact: { fields: { prompt_cache_options: { ttl: '12h' } } },
       responses: [
         { fields: { prompt_cache_options: { ttl: '12h' } } },
         {
@@ -220,6 +231,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: inChat({ type: 'image_url', image_url: { url: PNG } }) },
       responses: { fields: inResponses({ type: 'input_image', image_url: PNG }) },
+      compact: { fields: inResponses({ type: 'input_image', image_url: PNG }) },
       messages: {
         fields: inChat({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: DATA } }),
       },
@@ -243,6 +255,7 @@ export const ROWS: readonly Row[] = [
         },
       ],
       responses: { fields: inResponses({ type: 'input_audio', input_audio: { data: DATA, format: 'mp3' } }) },
+      compact: { fields: inResponses({ type: 'input_audio', input_audio: { data: DATA, format: 'mp3' } }) },
       generateContent: [SOUND, { ...SOUND, usage: heard, model: 'gemini-3.1-flash-lite' }],
       transcriptions: [
         {},
@@ -271,6 +284,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: inChat({ type: 'file', file: { file_data: PDF, filename: 'a.pdf' } }) },
       responses: { fields: inResponses({ type: 'input_file', file_data: PDF, filename: 'a.pdf' }) },
+      compact: { fields: inResponses({ type: 'input_file', file_data: PDF, filename: 'a.pdf' }) },
       messages: {
         fields: inChat({ type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: DATA } }),
       },
@@ -282,6 +296,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: inChat({ type: 'file', file: { file_id: 'file-1' } }) },
       responses: { fields: { previous_response_id: 'resp_1' } },
+      compact: { fields: { previous_response_id: 'resp_1' } },
       messages: { fields: inChat({ type: 'document', source: { type: 'file', file_id: 'file_1' } }) },
       generateContent: { fields: { cachedContent: 'cachedContents/1' }, ...CACHED },
       embedContent: {
@@ -346,6 +361,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: { web_search_options: {} }, usage: { searches: 5 } },
       responses: { fields: tool({ type: 'web_search' }), usage: { searches: 10 } },
+      compact: { fields: broughtTool({ type: 'web_search' }) },
       messages: { fields: tool(WEB_SEARCH), usage: { searches: 10 } },
       generateContent: [
         { fields: tool({ googleSearch: {} }) },
@@ -371,6 +387,7 @@ export const ROWS: readonly Row[] = [
         fields: tool({ type: 'file_search', vector_store_ids: ['vs_1'] }),
         usage: { toolUses: { fileSearch: 10 } },
       },
+      compact: { fields: broughtTool({ type: 'file_search', vector_store_ids: ['vs_1'] }) },
       generateContent: { fields: tool({ fileSearch: { fileSearchStoreNames: ['stores/1'] } }) },
     },
   },
@@ -378,6 +395,7 @@ export const ROWS: readonly Row[] = [
     what: 'MCP servers, and pages that the vendor fetches',
     at: {
       responses: { fields: tool({ type: 'mcp', server_label: 'a', server_url: 'https://example.com' }) },
+      compact: { fields: broughtTool({ type: 'mcp', server_label: 'a', server_url: 'https://example.com' }) },
       messages: { fields: tool({ type: 'web_fetch_20250910', name: 'web_fetch' }) },
       generateContent: { fields: tool({ urlContext: {} }) },
     },
@@ -386,17 +404,25 @@ export const ROWS: readonly Row[] = [
     what: 'Code in containers',
     at: {
       responses: { fields: tool({ type: 'code_interpreter', container: { type: 'auto' } }) },
+      compact: { fields: broughtTool({ type: 'code_interpreter', container: { type: 'auto' } }) },
       messages: { fields: tool({ type: 'code_execution_20250825', name: 'code_execution' }) },
       generateContent: { fields: tool({ codeExecution: {} }) },
     },
   },
   { what: 'Maps', at: { generateContent: { fields: tool({ googleMaps: {} }) } } },
-  { what: 'The tool that draws', at: { responses: { fields: tool({ type: 'image_generation' }) } } },
+  {
+    what: 'The tool that draws',
+    at: {
+      responses: { fields: tool({ type: 'image_generation' }) },
+      compact: { fields: broughtTool({ type: 'image_generation' }) },
+    },
+  },
   {
     what: "A service tier of the vendor's choice",
     at: {
       chat: { fields: { service_tier: 'auto' } },
       responses: { fields: { service_tier: 'auto' } },
+      compact: { fields: { service_tier: 'auto' } },
       messages: { fields: { service_tier: 'auto' } },
       generateContent: {},
     },
@@ -406,6 +432,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: { service_tier: 'priority' }, usage: { serviceTier: 'priority' } },
       responses: { fields: { service_tier: 'priority' }, usage: { serviceTier: 'priority' } },
+      compact: { fields: { service_tier: 'priority' }, usage: { serviceTier: 'priority' } },
       generateContent: { fields: { serviceTier: 'priority' } },
     },
   },
@@ -414,6 +441,7 @@ export const ROWS: readonly Row[] = [
     at: {
       chat: { fields: { service_tier: 'flex' }, usage: { serviceTier: 'flex' } },
       responses: { fields: { service_tier: 'flex' }, usage: { serviceTier: 'flex' } },
+      compact: { fields: { service_tier: 'flex' }, usage: { serviceTier: 'flex' } },
       generateContent: { fields: { serviceTier: 'flex' } },
     },
   },

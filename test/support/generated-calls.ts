@@ -49,6 +49,7 @@ const ADDRESSES: Partial<Record<VendorKind, string>> = {
 const OPERATIONS: Readonly<Record<RequestForm, readonly (keyof typeof DIALECTS)[]>> = {
   chat: ['createChatCompletion'],
   responses: ['createResponse'],
+  compact: ['compactResponse'],
   messages: ['createMessage'],
   generateContent: ['generateContent', 'streamGenerateContent'],
   completions: ['createCompletion'],

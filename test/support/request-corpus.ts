@@ -19,6 +19,7 @@ export type CorpusDialect = (typeof CORPUS_DIALECTS)[number];
 export const CORPUS_PATHS: Readonly<Record<CorpusDialect, string>> = {
   chat: 'chat/completions',
   responses: 'responses',
+  compact: 'responses/compact',
   messages: 'messages',
   generateContent: ':generateContent',
   completions: 'completions',

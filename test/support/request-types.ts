@@ -27,6 +27,7 @@ const NOT_SENT = new Set([
 export const REQUEST_TYPES: Readonly<Record<RequestForm, () => Shape[]>> = {
   chat: () => [sdkType(`${OPENAI}/chat/completions/completions.d.ts`, 'ChatCompletionCreateParamsBase')],
   responses: () => [sdkType(`${OPENAI}/responses/responses.d.ts`, 'ResponseCreateParamsBase')],
+  compact: () => [sdkType(`${OPENAI}/responses/responses.d.ts`, 'ResponseCompactParams')],
   messages: () => [
     sdkType(`${ANTHROPIC}/messages/messages.d.ts`, 'MessageCreateParamsBase'),
     without(sdkType(`${ANTHROPIC}/beta/messages/messages.d.ts`, 'MessageCreateParamsBase'), ['betas']),

@@ -188,6 +188,8 @@ class Reading {
       }
       case 'responses':
         return known(['max_output_tokens'], body);
+      case 'compact':
+        return [];
       case 'generateContent':
         return [body.generationConfig, body.generation_config].flatMap((config) =>
           isObject(config) ? known(['maxOutputTokens', 'max_output_tokens'], config) : [],

@@ -17,7 +17,7 @@ import {
   TRANSCRIPTIONS,
 } from '../../src/gateway/demand/fields/media.ts';
 import { MESSAGES } from '../../src/gateway/demand/fields/messages.ts';
-import { RESPONSES } from '../../src/gateway/demand/fields/responses.ts';
+import { COMPACT, RESPONSES } from '../../src/gateway/demand/fields/responses.ts';
 import type { Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
 import { REQUEST_TYPES, type RequestForm } from '../support/request-types.ts';
 import { membersOf, optionsOf, type Shape } from '../support/sdk-types.ts';
@@ -25,6 +25,7 @@ import { membersOf, optionsOf, type Shape } from '../support/sdk-types.ts';
 const TABLES: Record<RequestForm, Members> = {
   chat: CHAT,
   responses: RESPONSES,
+  compact: COMPACT,
   messages: MESSAGES,
   generateContent: GENERATE_CONTENT,
   completions: COMPLETIONS,
@@ -114,11 +115,17 @@ const BESIDE_SDKS: readonly (readonly [RegExp, string])[] = [
   [/^chat: response_format\.schema$/, 'an older form of some servers'],
   [/(?:parsed|parsed_arguments|\.index)$/, 'what SDKs add to an answer, which callers send back'],
   [/^chat: messages\.\*\.(?:annotations|audio\.(?:data|expires_at|transcript))$/, 'of an answer that is sent back'],
-  [/^responses: input\..*\.(?:created_by|tools_listed|acknowledged_safety_checks)$/, 'of an answer that is sent back'],
+  [
+    /^(?:responses|compact): input\..*\.(?:created_by|tools_listed|acknowledged_safety_checks)$/,
+    'of an answer that is sent back',
+  ],
   [/^chat: prediction\.content\.\*\.refusal$/, 'a part of a message'],
   [/prompt_cache_options\.comparison_response_id|stream_options\.include_usage/, 'each of one of two endpoints'],
   [/^responses: client_metadata$/, 'of Codex'],
-  [/^responses: .*(?:\.\*\.input_audio|\.status|\.async|\.blocked_domains)$/, "OpenAI's reference of the endpoint"],
+  [
+    /^(?:responses|compact): .*(?:\.\*\.input_audio|\.status|\.async|\.blocked_domains)$/,
+    "OpenAI's reference of the endpoint",
+  ],
   [/^responses: tool_choice/, 'one rule for the names of all tools'],
   [/^messages: (?:temperature|top_k|top_p)$/, 'of models before Claude 5'],
   [/^messages: tools\.\*\[\w+\]\.(?:eager_input_streaming|description|input_examples)$/, 'one rule for all tools'],

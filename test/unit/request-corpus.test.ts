@@ -10,6 +10,7 @@ import { matchModel } from '../../src/catalog/matching.ts';
 import {
   BatchEmbedContentsRequest,
   ChatCompletionRequest,
+  CompactRequest,
   CompletionRequest,
   EmbedContentRequest,
   EmbeddingRequest,
@@ -37,6 +38,7 @@ import {
 const SCHEMAS: Record<CorpusDialect, z.ZodType> = {
   chat: ChatCompletionRequest,
   responses: ResponseRequest,
+  compact: CompactRequest,
   messages: MessageRequest,
   generateContent: GenerateContentRequest,
   completions: CompletionRequest,

@@ -37,6 +37,10 @@ function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
       return chat(prompt, fault);
     case 'responses':
       return responses(prompt, fault);
+    case 'compaction':
+      return { plain: compaction(responses(prompt, fault).plain), frames: [] };
+    case 'response-count':
+      return { plain: { object: 'response.input_tokens', input_tokens: prompt.inputTokens }, frames: [] };
     case 'embeddings':
       return { plain: embeddings(prompt), frames: [] };
     case 'content-embedding':
@@ -134,6 +138,11 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
     chunks.done,
   ];
   return { plain: completion(model, message, finish, usage), frames };
+}
+
+function compaction({ id, created_at, usage }: Json): Json {
+  const item = { id: 'cmp_1', type: 'compaction', encrypted_content: 'c2VhbGVk' };
+  return { id, object: 'response.compaction', created_at, output: [item], usage };
 }
 
 function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {

@@ -40,6 +40,8 @@ export type Form =
   | 'chat'
   | 'chat-google'
   | 'responses'
+  | 'compaction'
+  | 'response-count'
   | 'embeddings'
   | 'messages'
   | 'content'
@@ -172,6 +174,10 @@ function formOf({ pathname }: URL): Form | null {
       return 'chat-google';
     case '/v1/responses':
       return 'responses';
+    case '/v1/responses/compact':
+      return 'compaction';
+    case '/v1/responses/input_tokens':
+      return 'response-count';
     case '/v1/embeddings':
     case '/v1beta/openai/embeddings':
       return 'embeddings';

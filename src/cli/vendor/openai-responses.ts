@@ -14,10 +14,48 @@ export const RESPONSES: Dialect = {
   frames,
 };
 
+/** A compaction: the messages of the user, and one item for all else, which only this vendor reads. */
+export const COMPACTION: Dialect = {
+  read,
+  plain: ({ text, inputTokens, outputTokens }, { input }) => ({
+    id: newId('resp_'),
+    object: 'response.compaction',
+    created_at: nowSeconds(),
+    output: [
+      ...itemsIn(input)
+        .filter(({ role }) => role === 'user')
+        .map((message) => ({ id: newId('msg_'), type: 'message', status: 'completed', ...message })),
+      { id: newId('cmp_'), type: 'compaction', encrypted_content: Buffer.from(text).toString('base64') },
+    ],
+    usage: usageOf(inputTokens, outputTokens),
+  }),
+  frames: () => [],
+};
+
+export const INPUT_TOKENS: Dialect = {
+  read,
+  plain: ({ inputTokens }) => ({ object: 'response.input_tokens', input_tokens: inputTokens }),
+  frames: () => [],
+};
+
+function itemsIn(input: unknown): Fields[] {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).map(fieldsOf);
+}
+
+function usageOf(inputTokens: number, outputTokens: number): Fields {
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: inputTokens + outputTokens,
+  };
+}
+
 function read(body: Fields): Read {
   const { model, input } = body;
   if (typeof model !== 'string' || model === '') return wrong('model', 'must be the name of a model');
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).map(fieldsOf);
+  const items = itemsIn(input);
   if (items.length === 0) return wrong('input', 'must be a text or a list of items');
   const isResult = ({ type }: Fields) => String(type).endsWith('_output');
   const said: Fields =
@@ -96,16 +134,7 @@ function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | n
     top_logprobs: 0,
     top_p: body.top_p ?? 1,
     truncation: 'disabled',
-    usage:
-      output === null
-        ? null
-        : {
-            input_tokens: inputTokens,
-            input_tokens_details: { cached_tokens: 0 },
-            output_tokens: outputTokens,
-            output_tokens_details: { reasoning_tokens: 0 },
-            total_tokens: inputTokens + outputTokens,
-          },
+    usage: output === null ? null : usageOf(inputTokens, outputTokens),
     user: null,
     metadata: body.metadata ?? {},
   };

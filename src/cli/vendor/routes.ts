@@ -13,7 +13,7 @@ import { formOf, isForm, mediaAnswer } from './media.ts';
 import { listGoogleAsOpenai, listModels, oneModel } from './models.ts';
 import { chatOf } from './openai-chat.ts';
 import { COMPLETIONS } from './openai-completions.ts';
-import { RESPONSES } from './openai-responses.ts';
+import { COMPACTION, INPUT_TOKENS, RESPONSES } from './openai-responses.ts';
 import type { Outcome, Refusal } from './outcome.ts';
 import { NO_WORDS, wordsOf } from './prompt.ts';
 import { remember } from './remember.ts';
@@ -102,7 +102,7 @@ async function post(kept: Kept, received: Received): Promise<Outcome> {
     return typeof completed === 'string' ? refused(400, completed) : found(completed);
   }
   const outcome = ask(url, body);
-  if (noun === 'responses') keep(responses, body, outcome);
+  if (noun === 'responses' && id === '') keep(responses, body, outcome);
   return outcome;
 }
 
@@ -184,6 +184,10 @@ function ask(url: URL, body: Fields): Outcome {
       return answer(GOOGLE_AS_OPENAI, body, stream);
     case '/v1/responses':
       return answer(RESPONSES, body, stream);
+    case '/v1/responses/compact':
+      return answer(COMPACTION, body, null);
+    case '/v1/responses/input_tokens':
+      return answer(INPUT_TOKENS, body, null);
     case '/v1/messages':
       return answer(MESSAGES, body, stream);
     case '/v1/messages/count_tokens':

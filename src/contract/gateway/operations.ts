@@ -8,6 +8,7 @@ import { type GatewayOperation, invoke, vendorAnswer } from './operation.ts';
 import {
   BatchEmbedContentsRequest,
   ChatCompletionRequest,
+  CompactRequest,
   CompletionRequest,
   CountTokensRequest,
   EmbedContentRequest,
@@ -21,6 +22,7 @@ import {
   ModelsQuery,
   ModerationRequest,
   ResponseRequest,
+  ResponseTokensRequest,
   SpeechRequest,
   TranscriptionForm,
   TranslationForm,
@@ -57,6 +59,15 @@ export const modelOperations = {
     path: '/v1/responses',
     security: chat,
     body: ResponseRequest,
+    answer: vendorAnswer,
+  },
+  compactResponse: {
+    operationId: 'compactResponse',
+    summary: 'Compact a conversation into one item, metered',
+    method: 'POST',
+    path: '/v1/responses/compact',
+    security: invoke,
+    body: CompactRequest,
     answer: vendorAnswer,
   },
   createEmbedding: {
@@ -190,6 +201,15 @@ export const countingOperations = {
     path: '/v1/messages/count_tokens',
     security: invoke,
     body: MessageTokensRequest,
+    answer: vendorAnswer,
+  },
+  countResponseTokens: {
+    operationId: 'countResponseTokens',
+    summary: 'Tokens of the input of a response; not metered',
+    method: 'POST',
+    path: '/v1/responses/input_tokens',
+    security: invoke,
+    body: ResponseTokensRequest,
     answer: vendorAnswer,
   },
   countTokens: {

@@ -122,6 +122,15 @@ export const ResponseRequest = ModelRequest.extend({
     .describe('Always `false`'),
 });
 
+export const CompactRequest = ModelRequest.extend({
+  input: z.unknown().optional().describe('The conversation'),
+  stream: z.literal(false, { error: 'is not offered here' }).nullish().describe('Always `false`'),
+});
+
+export const ResponseTokensRequest = ModelRequest.extend({
+  input: z.unknown().optional().describe('The conversation'),
+});
+
 export const EmbeddingRequest = ModelRequest.extend({ input: z.unknown().describe('What is to be embedded') });
 
 const messages = z.array(z.unknown()).min(1).describe('The conversation');

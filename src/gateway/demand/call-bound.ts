@@ -124,7 +124,8 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
   const usesMax = price.available ? billedUses(price.card, demand, seconds.atMost ?? seconds.estimate) : {};
   const open = price.available ? openCosts(price.card, demand) : [];
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
-  const lacksBound = asIs && outputTokens === null && hasOutputBound(path);
+  const isTextAtWill = hasOutputBound(path) ? asIs : endpointAt(path)?.answers === 'text';
+  const lacksBound = isTextAtWill && outputTokens === null;
   const notIncluded = price.available ? notIncludedOf(price.card, demand) : [];
   const gap = gapOf(
     request,

@@ -19,7 +19,7 @@ import {
   TRANSCRIPTIONS,
 } from './fields/media.ts';
 import { MESSAGES } from './fields/messages.ts';
-import { RESPONSES } from './fields/responses.ts';
+import { COMPACT, RESPONSES } from './fields/responses.ts';
 import type { Members } from './rules.ts';
 
 export type EndpointName = (typeof FORMS)[number];
@@ -37,6 +37,7 @@ const ENDPOINTS: readonly Endpoint[] = [
   { name: 'chat', path: /(?:^|\/)chat\/completions$/, fields: CHAT, answers: 'text' },
   { name: 'completions', path: /(?:^|\/)completions$/, fields: COMPLETIONS, answers: 'text' },
   { name: 'responses', path: /(?:^|\/)responses$/, fields: RESPONSES, answers: 'text' },
+  { name: 'compact', path: /(?:^|\/)responses\/compact$/, fields: COMPACT, answers: 'text' },
   { name: 'messages', path: /(?:^|\/)messages$/, fields: MESSAGES, answers: 'text' },
   { name: 'generateContent', path: /:(?:streamG|g)enerateContent$/, fields: GENERATE_CONTENT, answers: 'text' },
   { name: 'embeddings', path: /(?:^|\/)embeddings$/, fields: EMBEDDINGS, answers: 'nothing' },

@@ -17,7 +17,7 @@ export const SAFE_SERVICE_TIERS: Partial<Record<VendorKind, string>> = {
   openai: 'default',
   anthropic: 'standard_only',
 };
-const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'messages']);
+const WITH_SERVICE_TIER: ReadonlySet<EndpointName> = new Set(['chat', 'responses', 'compact', 'messages']);
 
 /** Whether a request leaves the tier to the vendor. A value that is not a word does so too. */
 export function leavesTier(word: unknown): boolean {

@@ -1,14 +1,16 @@
 /**
- * The endpoints that count the tokens of a request, in Anthropic's and Google's own forms.
+ * The endpoints that count the tokens of a request, in the form of each vendor.
  */
 import { countingOperations, type GatewayOperation } from '../../contract/gateway/operations.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
+import { offering } from '../../vendors/kind.ts';
 import { ofGenerateContent } from '../../vendors/prompt-counter.ts';
 import { isFields, listOf } from '../../vendors/usage/figures.ts';
 import { withTakenToolIds } from '../translation/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
 import { googleEndpoint } from './google.ts';
+import { openAiEndpoint } from './openai.ts';
 
 export interface Counting {
   readonly operation: GatewayOperation;
@@ -31,6 +33,14 @@ export const COUNTING: { readonly [Id in keyof typeof countingOperations]: Count
       model,
       messages: withTakenToolIds(listOf(messages)),
     }),
+  },
+  countResponseTokens: {
+    operation: countingOperations.countResponseTokens,
+    ...openAiEndpoint('responses/input_tokens'),
+    isOfferedBy: offering('others'),
+    alternative:
+      '/v1/messages/count_tokens for a model of Anthropic, /v1beta/models/{model}:countTokens for one of Google',
+    vendorBody: (request, model) => ({ ...request, model }),
   },
   countTokens: {
     operation: countingOperations.countTokens,

@@ -4,6 +4,7 @@
  */
 import type { modelOperations } from '../../contract/gateway/operations.ts';
 import { chatCompletions } from './chat-completions.ts';
+import { compact } from './compact.ts';
 import { completions } from './completions.ts';
 import type { Dialect } from './dialect.ts';
 import { batchEmbedContents, embedContent } from './embed-content.ts';
@@ -19,6 +20,7 @@ import { transcriptions, translations } from './transcriptions.ts';
 export const DIALECTS: { readonly [Id in keyof typeof modelOperations]: Dialect<(typeof modelOperations)[Id]> } = {
   createChatCompletion: chatCompletions,
   createResponse: responses,
+  compactResponse: compact,
   createEmbedding: embeddings,
   createCompletion: completions,
   createModeration: moderations,

@@ -453,6 +453,8 @@ export const EXAMPLES: Record<ExampleId, Example> = {
   readHealthHistory: {},
   createChatCompletion: { body: { model: MODEL, messages: MESSAGES, customer: customerId, feature: 'chat' } },
   createResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
+  compactResponse: { body: { model: MODEL, input: 'Say hello.', customer: customerId } },
+  countResponseTokens: { body: { model: MODEL, input: 'Say hello.' } },
   createEmbedding: { body: { model: 'openai/text-embedding-3-small', input: 'Say hello.', customer: customerId } },
   createCompletion: {
     body: { model: 'openai/gpt-3.5-turbo-instruct', prompt: 'Say hello.', customer: customerId },

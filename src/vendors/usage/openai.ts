@@ -195,7 +195,7 @@ interface Tokens {
 
 /** Whether an answer has output: embeddings and rankings have none, and other answers do not show it. */
 function outputOf({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
-  if (Array.isArray(choices) || object === 'response') return 'some';
+  if (Array.isArray(choices) || object === 'response' || object === 'response.compaction') return 'some';
   const isVector = listOf(data).some((item) => fieldsOf(item).embedding !== undefined);
   return object === 'list' || isVector || Array.isArray(results) ? 'none' : 'unknown';
 }

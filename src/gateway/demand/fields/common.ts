@@ -38,22 +38,28 @@ const OWN: Members = {
   tags: closed(PERSON),
 };
 
-/** Fields that chat completions and responses share. */
-export const CHAT_AND_RESPONSES: Members = {
+/** Of chat completions, responses and their compaction. */
+export const RUN: Members = {
   ...OWN,
-  ...values('user parallel_tool_calls stream temperature top_logprobs top_p'),
-  stream_options: { members: values('include_usage include_obfuscation') },
   service_tier: bills('serviceTier', { only: ['auto'] }),
-  store: ONLY_FALSE,
-  metadata: closed(ACCOUNT, 'any'),
-  moderation: closed(PRICE, bills('otherModel', 'any')),
-  // With these fields a browser could blame another user, or push another user's prompts out of the vendor's cache.
-  safety_identifier: closed(PERSON),
+  // With these a browser could push another user's prompts out of the vendor's cache.
   prompt_cache_key: closed(ACCOUNT),
   prompt_cache_options: closed(REFERENCE, {
     members: { ...values('comparison_response_id mode'), ttl: bills('cacheLifetime') },
   }),
   prompt_cache_retention: closed(ACCOUNT),
+};
+
+/** Of chat completions and responses. */
+export const CHAT_AND_RESPONSES: Members = {
+  ...RUN,
+  ...values('user parallel_tool_calls stream temperature top_logprobs top_p'),
+  stream_options: { members: values('include_usage include_obfuscation') },
+  store: ONLY_FALSE,
+  metadata: closed(ACCOUNT, 'any'),
+  moderation: closed(PRICE, bills('otherModel', 'any')),
+  // With this a browser could put the blame on another user.
+  safety_identifier: closed(PERSON),
 };
 
 /**

@@ -1,4 +1,4 @@
-/** The fields of `POST /v1/responses`. */
+/** The fields of `POST /v1/responses` and of `/v1/responses/compact`. */
 import {
   ACCOUNT,
   bills,
@@ -11,7 +11,7 @@ import {
   type TypedMembers,
   values,
 } from '../rules.ts';
-import { BREAKPOINT, CHAT_AND_RESPONSES, USER_LOCATION } from './common.ts';
+import { BREAKPOINT, CHAT_AND_RESPONSES, RUN, USER_LOCATION } from './common.ts';
 
 const FUNCTION: TypedMembers = {
   members: {
@@ -236,9 +236,26 @@ const TOOLS_BY_NAME: Readonly<Record<string, TypedMembers>> = {
   ),
 };
 
+const CONVERSATION: Members = {
+  instructions: 'value',
+  input: {
+    list: {
+      types: ITEMS,
+      // Without an id, because an id alone is a reference.
+      untyped: { members: { ...MESSAGE, id: closed(REFERENCE, bills('stored')) } },
+    },
+  },
+  image: closed(PRICE, { members: values('context_compression') }),
+  previous_response_id: stored(),
+};
+
+/** Tools that items of the input bring are not run: what would be bounded by a field is open here. */
+export const COMPACT: Members = { ...RUN, ...CONVERSATION };
+
 export const RESPONSES: Members = {
   ...CHAT_AND_RESPONSES,
-  ...values('instructions truncation'),
+  ...CONVERSATION,
+  truncation: 'value',
   background: ONLY_FALSE,
   include: {
     only: [
@@ -248,13 +265,6 @@ export const RESPONSES: Members = {
       'web_search_call.action.sources',
       'web_search_call.results',
     ],
-  },
-  input: {
-    list: {
-      types: ITEMS,
-      // Without an id, because an id alone is a reference.
-      untyped: { members: { ...MESSAGE, id: closed(REFERENCE, bills('stored')) } },
-    },
   },
   max_output_tokens: bills('outputBound'),
   max_tool_calls: bills('usesBound'),
@@ -280,7 +290,5 @@ export const RESPONSES: Members = {
   client_metadata: closed(ACCOUNT, 'any'),
   context_management: closed(REFERENCE, bills('otherModel', 'any')),
   conversation: stored('any'),
-  image: closed(PRICE, { members: values('context_compression') }),
-  previous_response_id: stored(),
   prompt: closed(REFERENCE, bills('storedPrompt', 'any')),
 };

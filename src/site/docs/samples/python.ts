@@ -12,6 +12,8 @@ const text = PYTHON.text;
 const OPENAI: Partial<Record<ExampleId, readonly [method: string, ...positional: string[]]>> = {
   createChatCompletion: ['chat.completions.create'],
   createResponse: ['responses.create'],
+  compactResponse: ['responses.compact'],
+  countResponseTokens: ['responses.input_tokens.count'],
   retrieveResponse: ['responses.retrieve', 'id'],
   deleteResponse: ['responses.delete', 'id'],
   cancelResponse: ['responses.cancel', 'id'],
