@@ -13,22 +13,26 @@ export const EVENT_RETENTION_DAYS = 90;
 
 export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]];
 
-/** An event of one type, as lists and webhooks have it. */
-function recordOf<Type extends EventType>(type: Type) {
-  const { meaning, data }: { meaning: string; data: (typeof EVENTS)[Type]['data'] } = EVENTS[type];
-  return z.object({
+const recordOf = (type: EventType) =>
+  z.object({
     eventId: z.string().describe('Event id: it sorts by time, and stays the same however often the event is sent'),
-    type: z.literal(type).describe(meaning),
+    type: z.literal(type).describe(EVENTS[type].meaning),
     timestamp: instant.describe('When it happened'),
-    data: data.describe('What happened'),
+    data: EVENTS[type].data.describe('What happened'),
   });
-}
 
-type EventRecord = { [Type in EventType]: ReturnType<typeof recordOf<Type>> }[EventType];
+type Fields = ReturnType<typeof recordOf>['shape'];
+
+/** The record of each type, with the data of that type alone. */
+type EventRecord = {
+  [Type in EventType]: z.ZodObject<
+    Omit<Fields, 'type' | 'data'> & { type: z.ZodLiteral<Type>; data: (typeof EVENTS)[Type]['data'] }
+  >;
+}[EventType];
 
 export const OrganizationEvent = z.discriminatedUnion(
   'type',
-  EVENT_TYPES.map((type) => recordOf(type)) as unknown as [EventRecord, ...EventRecord[]],
+  EVENT_TYPES.map(recordOf) as unknown as [EventRecord, ...EventRecord[]],
 );
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;
