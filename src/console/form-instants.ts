@@ -1,11 +1,9 @@
 /**
  * Times as the fields of a form show them, in UTC without a zone, and as the contract takes them.
  */
+import { MINUTE_LENGTH } from '../ui/form.tsx';
 
 type Asked = Record<string, string | undefined>;
-
-/** Characters of `2026-11-25T09:30`. Browsers leave out seconds that are zero. */
-const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
 
 /** A time of a form as an instant. What has a zone, or is no time, stays as it is. */
 export function instantIn(time: string): string {

@@ -90,6 +90,7 @@ const SignIn: FC<{ action: string; error: string | null }> = ({ action, error })
           autocomplete="current-password"
           required
           aria-describedby="token-hint"
+          autofocus={error ? true : undefined}
           aria-invalid={error ? 'true' : undefined}
         />
         <p class="quiet hint" id="token-hint">

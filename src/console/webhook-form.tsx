@@ -35,10 +35,10 @@ export const WebhookFields: FC<{ edited: Webhook | null }> = ({ edited }) => (
       overrides={{
         url: {
           placeholder: 'https://example.com/hooks/callmeter',
-          ...(edited && {
-            required: false,
-            hint: `Leave empty to keep the current address at ${originOf(edited)}. Its path may be a secret, so it is not shown.`,
-          }),
+          required: edited === null,
+          hint: edited
+            ? `Leave empty to keep the current address at ${originOf(edited)}. Its path may be a secret, so it is not shown.`
+            : 'The endpoint that events are sent to, by POST.',
         },
         types: { options: TYPES, hint: 'Choose none to get all events, also those of later versions.' },
         format: {

@@ -162,7 +162,7 @@ function withExample(message: string, name: string, example: string | undefined)
   return `${rule}, such as ${example}`;
 }
 
-export function idOf(name: string): string {
+function idOf(name: string): string {
   return `f-${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
 }
 
@@ -240,8 +240,8 @@ interface TextProps extends FieldProps {
   example?: string;
 }
 
-/** Characters of `2026-11-25T09:30`: a value with seconds is kept only if the field has steps below a minute. */
-const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
+/** Characters of `2026-11-25T09:30`. Browsers leave out seconds that are zero, and refuse others if a step is a minute. */
+export const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
 
 export const TextField: FC<TextProps> = (props) => {
   const { name, required, type = 'text', numeric, placeholder } = props;

@@ -26,3 +26,25 @@ test.each([
 ] as [z.ZodType, unknown, string][])('%#: %j', (schema, value, rule) => {
   expect(ruleOf(schema, value)).toBe(rule);
 });
+
+test.each([
+  [z.uuid(), 'mine'],
+  [z.url(), 'mine'],
+  [z.email(), 'mine'],
+  [z.iso.datetime(), 'yesterday'],
+  [z.iso.date(), 'yesterday'],
+  [z.string().regex(/^a$/), 'b'],
+  [z.base64(), '?'],
+  [z.number(), Number.NaN],
+  [z.number().multipleOf(5), 3],
+  [z.set(z.number()), new Set(['a'])],
+  [z.map(z.string(), z.number()), new Map([[1, 1]])],
+  [z.string().refine(() => false), 'any'],
+  [z.union([z.number(), z.boolean()]), 'any'],
+  [z.instanceof(Date), 'any'],
+] as [z.ZodType, unknown][])(
+  "%#: a rule is told in the contract's words, and never in those of zod",
+  (schema, value) => {
+    expect(ruleOf(schema, value)).toMatch(/^(must|is|has) (?!Invalid)/);
+  },
+);

@@ -142,7 +142,11 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
           <BodyFields
             of={updateOrganization}
             paths={SETTINGS}
-            overrides={{ name: { required: true }, defaultPlanId: { options: [['', 'None'], ...defaultPlans] } }}
+            overrides={{
+              name: { required: true },
+              defaultPlanId: { options: [['', 'None'], ...defaultPlans] },
+              allowUnpricedModels: { label: 'Allow models without a price' },
+            }}
           />
           <Submit>Save</Submit>
         </Form>
