@@ -8,10 +8,9 @@ import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
 import { putWebhook } from '../operator/webhooks.ts';
 import { TextField } from '../ui/form.tsx';
 import { words } from '../ui/format.ts';
-import { lowerFirst } from './field-words.ts';
 import { BodyFields } from './schema-form.tsx';
 
-const TYPES = EVENT_TYPES.map((type) => [type, words(type), lowerFirst(EVENT_MEANINGS[type])] as const);
+const TYPES = EVENT_TYPES.map((type) => [type, words(type), EVENT_MEANINGS[type]] as const);
 
 export const FORMAT_WORDS: Readonly<Record<WebhookFormat, string>> = {
   standard: 'Standard Webhooks',
