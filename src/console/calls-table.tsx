@@ -12,6 +12,7 @@ import { count, moment, usdColumn, words } from '../ui/format.ts';
 import { Nothing, Stat, Time, Usd } from '../ui/parts.tsx';
 import { type Sort, Table } from '../ui/table.tsx';
 import { CallState } from './calls-view.tsx';
+import { linkTo } from './chosen-filters.tsx';
 import { callPath, customerPath, organizationPath } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
 import { ModelName } from './model-name.tsx';
@@ -205,11 +206,6 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
     />
   );
 };
-
-export function linkTo(path: string, query: Asked): string {
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? path : `${path}?${search}`;
-}
 
 /** Calls of one organization differ in the ends of their ids, and a row has one line. */
 function inRow(id: string): string {

@@ -1,12 +1,13 @@
 /**
  * The filters of the list of customers: links for the questions that are asked most, a search, and what narrows the list,
- * each with a link that takes it away.
+ * each with a link that removes it.
  */
 import type { FC } from 'hono/jsx';
 import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { UNPROFITABLE_AMONG_MAX } from '../readings/customer-list/filters.ts';
 import { type FormState, GetForm, Select, TextField } from '../ui/form.tsx';
 import { count, percent } from '../ui/format.ts';
+import { ChosenFilters, linkTo } from './chosen-filters.tsx';
 
 export type Asked = Readonly<Record<string, string>>;
 
@@ -35,11 +36,6 @@ export type Counts = Partial<Record<Question, string>>;
 
 export function isNarrowed(asked: Asked): boolean {
   return Object.keys(asked).some((name) => Object.hasOwn(NAMES, name));
-}
-
-export function linkTo(path: string, query: Asked): string {
-  const search = new URLSearchParams(query).toString();
-  return search === '' ? path : `${path}?${search}`;
 }
 
 function without(asked: Asked, name: string): Asked {
@@ -89,26 +85,14 @@ export const Search: FC<{
   </GetForm>
 );
 
-export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
-  const chosen = Object.entries(NAMES).filter(([name]) => asked[name] !== undefined);
-  if (chosen.length === 0) return null;
-  return (
-    <p class="tags">
-      {chosen.map(([name, label]) => (
-        <a class="badge" href={linkTo(path, without(asked, name))} title="Remove filter">
-          {label}
-          {shownValue(name, asked[name] ?? '')} ×
-        </a>
-      ))}
-      {chosen.length > 1 && <a href={path}>Clear all</a>}
-    </p>
-  );
-};
+export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => (
+  <ChosenFilters path={path} asked={asked} names={NAMES} show={shownValue} />
+);
 
 function shownValue(name: string, value: string): string {
-  if (name === 'nearLimit') return `: ${percent(Number(value))} or more used`;
-  if (name === 'failing') return `: ${percent(Number(value))} or more of the calls of 7 days`;
-  return value === 'true' ? '' : value === 'false' ? ': no' : `: ${value}`;
+  if (name === 'nearLimit') return `${percent(Number(value))} or more used`;
+  if (name === 'failing') return `${percent(Number(value))} or more of the calls of 7 days`;
+  return value === 'true' ? '' : value === 'false' ? 'no' : value;
 }
 
 /** What the filters that are chosen mean. */

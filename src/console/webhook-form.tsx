@@ -9,10 +9,9 @@ import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
 import { putWebhook } from '../operator/webhooks.ts';
 import { TextField } from '../ui/form.tsx';
 import { words } from '../ui/format.ts';
-import { lowerFirst } from './field-words.ts';
 import { BodyFields } from './schema-form.tsx';
 
-const TYPES = EVENT_TYPES.map((type) => [type, words(type), lowerFirst(EVENTS[type].meaning)] as const);
+const TYPES = EVENT_TYPES.map((type) => [type, words(type), EVENTS[type].meaning] as const);
 
 export const FORMAT_WORDS: Readonly<Record<WebhookFormat, string>> = {
   standard: 'Standard Webhooks',

@@ -88,7 +88,7 @@ describe('the console', () => {
     await press('Create plan');
     const wrong = field('Premium calls');
     expect(await wrong.getAttribute('aria-invalid')).toBe('true');
-    expect(await wrong.getAttribute('id')).toBe(await page.evaluate('document.activeElement?.id'));
+    expect(await page.locator(':focus').getAttribute('name')).toBe('limits.premiumCalls');
     expect(await page.getByRole('alert').textContent()).toContain('Premium calls: must be a number, such as 100');
     await wrong.fill('2');
     await press('Create plan');

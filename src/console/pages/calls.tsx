@@ -15,7 +15,8 @@ import { count, moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
-import { type Asked, CallPeriods, CallSums, CallsTable, linkTo } from '../calls-table.tsx';
+import { type Asked, CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
+import { ChosenFilters } from '../chosen-filters.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
 import { instantFields, instantsOf } from '../form-instants.ts';
 import { refused } from '../refused.tsx';
@@ -114,7 +115,7 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
       <Card>
         <CallPeriods path={path} asked={asked} nowMs={nowMs} />
         <Filters path={path} state={state} />
-        <Chosen path={path} asked={asked} />
+        <ChosenFilters path={path} asked={asked} names={FILTERS} show={shownFilter} />
       </Card>
       {totals && items.length > 0 && <CallSums totals={totals} path={path} asked={asked} />}
       <Card>
@@ -195,25 +196,6 @@ const MORE = ['from', 'to', 'customerUserId', 'tag', 'errorCode', 'priced', 'cos
 function isOpen({ values, details }: FormState): boolean {
   return MORE.some((name) => values[name] !== undefined || details.some(({ path }) => path === name));
 }
-
-/** What narrows the list, each with a link that takes it away. */
-const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => {
-  const chosen = Object.entries(FILTERS).filter(([name]) => asked[name] !== undefined);
-  if (chosen.length === 0) return null;
-  return (
-    <p class="tags">
-      {chosen.map(([name, label]) => {
-        const { [name]: value = '', ...rest } = asked;
-        return (
-          <a class="badge" href={linkTo(path, rest)} title="Remove filter">
-            {label}: {shownFilter(name, value)} ×
-          </a>
-        );
-      })}
-      {chosen.length > 1 && <a href={path}>Clear all</a>}
-    </p>
-  );
-};
 
 function shownFilter(name: string, value: string): string {
   if (name === 'from' || name === 'to')

@@ -17,6 +17,7 @@ import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
 import { trailOf } from '../../ui/trail.ts';
 import { actorName, Changes, eventsPath, readNamesOf } from '../changes-view.tsx';
+import { ChosenFilters } from '../chosen-filters.tsx';
 import type { ConsoleContext, ConsoleEnv } from '../context.ts';
 import { instantFields, instantsOf } from '../form-instants.ts';
 import { namesOf } from '../mentions.tsx';
@@ -82,7 +83,12 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
     <>
       <Card>
         <Filters path={path} state={state} organizations={here === null ? organizations : null} />
-        <Chosen path={path} asked={asked} organizations={organizations} />
+        <ChosenFilters
+          path={path}
+          asked={asked}
+          names={FILTERS}
+          show={(name, value) => shownFilter(name as keyof Asked, value, organizations)}
+        />
       </Card>
       <Card>
         {items.length > 0 ? (
@@ -179,26 +185,6 @@ const Filters: FC<{ path: string; state: FormState; organizations: Organization[
 const ACTIONS_BY_KIND = OPERATOR_ACTIONS.toSorted(
   (one, other) => SUBJECT_KINDS.indexOf(ACTION_KINDS[one]) - SUBJECT_KINDS.indexOf(ACTION_KINDS[other]),
 );
-
-/** What narrows the list, each with a link that takes it away. */
-const Chosen: FC<{ path: string; asked: Asked; organizations: Organization[] }> = ({ path, asked, organizations }) => {
-  const chosen = (Object.keys(FILTERS) as (keyof Asked)[]).filter((name) => asked[name] !== undefined);
-  if (chosen.length === 0) return null;
-  return (
-    <p class="tags">
-      {chosen.map((name) => {
-        const { [name]: value = '', ...rest } = asked;
-        const query = new URLSearchParams(rest as Record<string, string>).toString();
-        return (
-          <a class="badge" href={query === '' ? path : `${path}?${query}`} title="Remove filter">
-            {FILTERS[name]}: {shownFilter(name, value, organizations)} ×
-          </a>
-        );
-      })}
-      {chosen.length > 1 && <a href={path}>Clear all</a>}
-    </p>
-  );
-};
 
 function shownFilter(name: keyof Asked, value: string, organizations: Organization[]): string {
   switch (name) {
