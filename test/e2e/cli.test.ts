@@ -140,17 +140,8 @@ describe.concurrent('npm run operator', () => {
   });
 
   test('models: put', async () => {
-    const data = await changed(
-      'models',
-      'put',
-      org,
-      '--standard',
-      'openai/gpt-6-luna',
-      '--premium',
-      'a/b,c/d',
-      '--premium',
-      'e/f',
-    );
+    const put = `models put ${org} --standard openai/gpt-6-luna --premium a/b,c/d --premium e/f`;
+    const data = await changed(...put.split(' '));
     expect(data).toEqual({
       standard: ['openai/gpt-6-luna'],
       premium: ['a/b', 'c/d', 'e/f'],
@@ -262,33 +253,12 @@ describe.concurrent('npm run operator', () => {
   test('credits: grant in USD and in units, seen in customers show; a repeated key grants nothing', async () => {
     await server.demo.send('provisionCustomer', { body: { customerId: 'payer' } });
     await server.demo.send('changePlan', { params: { customerId: 'payer' }, body: { planId: 'free' } });
-    const grant = [
-      'credits',
-      'grant',
-      DEMO,
-      'payer',
-      '--kind',
-      'USD',
-      '--amount-usd',
-      '25.50',
-      '--reference',
-      'invoice 7',
-    ];
+    const toPayer = ['credits', 'grant', DEMO, 'payer'];
+    const grant = [...toPayer, '--kind', 'USD', '--amount-usd', '25.50', '--reference', 'invoice 7'];
     const key = ['--idempotency-key', 'cli-grant-1'];
     expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
     expect(await changed(...grant, ...key)).toMatchObject({ balanceUsd: '25.5' });
-    const units = await operator(
-      'credits',
-      'grant',
-      DEMO,
-      'payer',
-      '--kind',
-      'METER',
-      '--meter-slot',
-      'CUSTOM1',
-      '--units',
-      '1000',
-    );
+    const units = await operator(...toPayer, '--kind', 'METER', '--meter-slot', 'CUSTOM1', '--units', '1000');
     expect(units.out).toMatch(/^Units left +1,000$/m);
     // The plan has neither pay-as-you-go nor the meter.
     expect(units.out).toMatch(/^Warnings\n {2}1,000 purchased units of CUSTOM1 pay for nothing: the plan Free /m);
@@ -299,9 +269,9 @@ describe.concurrent('npm run operator', () => {
     expect(text).toMatch(/^Warnings\n {2}\$25\.50 of credit pays for nothing: .*\n {2}1,000 purchased units/m);
     expect(text).toMatch(/\$25\.5 +\$25\.5 +never +invoice 7$/m);
     expect(text).toMatch(/1 +\S+ +GRANT +\$25\.5 +\$25\.5 +invoice 7$/m);
-    const refused = await operator('credits', 'grant', DEMO, 'payer', '--kind', 'USD', '--amount-usd', '1,5');
+    const refused = await operator(...toPayer, '--kind', 'USD', '--amount-usd', '1,5');
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('amountUsd: must be a decimal number') });
-    expect(await operator('credits', 'grant', DEMO, 'payer')).toMatchObject({
+    expect(await operator(...toPayer)).toMatchObject({
       code: 2,
       err: expect.stringContaining('--kind is required'),
     });

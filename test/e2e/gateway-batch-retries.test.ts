@@ -228,3 +228,23 @@ describe('without a key', () => {
     await until(async () => (await tenant.customer('unknown'))?.recentCalls.length === 2);
   });
 });
+
+describe('batches at the same time', () => {
+  const limited = (premiumCalls: number, more: object = {}) =>
+    newTenant({ name: 'P', limitType: 'BLOCK', limits: { premiumCalls }, ...more });
+  const outcomes = (all: Promise<unknown>[]) =>
+    Promise.all(all.map((one) => one.then(() => 200).catch(({ status }) => status as number)));
+
+  test('hold only what is not recorded yet, and nothing if the vendor refused them', async () => {
+    const from = await limited(10);
+    const [six, four, five] = [await input(6, from), await input(4, from), await input(5, from)];
+    vendor.next.push('refuse');
+    expect(await outcomes([create({ input_file_id: six, from })])).toEqual([400]);
+    const { id } = await create({ input_file_id: six, from });
+    expect(await outcomes([create({ input_file_id: five, from })])).toEqual([403]);
+    await metered('default', id, 6, from);
+    expect(await outcomes([create({ input_file_id: five, from })])).toEqual([403]);
+    expect(await outcomes([create({ input_file_id: four, from })])).toEqual([200]);
+    expect(await outcomes([create({ input_file_id: await input(1, from), from })])).toEqual([403]);
+  });
+});

@@ -260,6 +260,31 @@ describe('the official SDK', () => {
   });
 });
 
+describe('who is metered', () => {
+  const ask = (body: object, headers = {}) =>
+    tenant.send('/v1/chat/completions', { body: { model: 'gpt-5.2', messages, ...body }, headers });
+  const metered = async (response: Response) => {
+    await response.text();
+    return tenant.call(response.headers.get('x-service-call-id') ?? '');
+  };
+
+  test('the customer of the body, else of the header, else the default customer', async () => {
+    const header = { 'x-usage-customer-id': 'by-header' };
+    expect(await metered(await ask({ customer: 'by-body', user: 'u1' }, header))).toMatchObject({
+      customerId: 'by-body',
+      customerUserId: 'u1',
+    });
+    expect(await metered(await ask({}, header))).toMatchObject({ customerId: 'by-header', customerUserId: null });
+    expect(await metered(await ask({}))).toMatchObject({ customerId: 'default' });
+    const object = { customer_id: 'by-object', email: 'a@example.com', userId: 'u2' };
+    expect(await metered(await ask({ customer: object }))).toMatchObject({
+      customerId: 'by-object',
+      customerUserId: 'u2',
+    });
+    expect((await tenant.customer('by-object')).subscription.customerEmail).toBe('a@example.com');
+  });
+});
+
 describe('refusals', () => {
   test('a wrong field is named', async () => {
     for (const [wrong, param] of [
@@ -333,6 +358,31 @@ describe('refusals', () => {
 });
 
 describe('browsers', () => {
+  const session = async (body: object) => (await tenant.api.send('createClientSession', { body })).data.token;
+
+  test('a session speaks for its own customer, on two routes', async () => {
+    const browser = tenant.sdk({ apiKey: await session({ customerId: 'eve', customerUserId: 'u-9' }) });
+    const { response } = await browser.chat.completions
+      .create({ model: 'gpt-5.2', messages, user: 'somebody-else' })
+      .withResponse();
+    expect(await tenant.call(response.headers.get('x-service-call-id') ?? '')).toMatchObject({
+      customerId: 'eve',
+      customerUserId: 'u-9',
+    });
+    expect(last()?.body.user).toBe('u-9');
+    expect((await browser.responses.create({ model: 'gpt-5.2', input: 'hi' })).output_text).not.toBe('');
+    const other = browser.chat.completions.create({ model: 'gpt-5.2', messages, customer: 'adam' } as never);
+    expect((await refusalOf(PermissionDeniedError, other)).code).toBe('CUSTOMER_FORBIDDEN');
+    for (const refused of [
+      () => browser.models.list(),
+      () => browser.batches.list(),
+      () => browser.files.list(),
+      () => browser.embeddings.create({ model: 'gpt-5.2', input: 'x' }),
+    ]) {
+      expect((await refusalOf(PermissionDeniedError, refused())).code).toBe('API_KEY_SCOPE_REQUIRED');
+    }
+  });
+
   test('send a preflight and may read the answer, even a refusal', async () => {
     const headers = {
       Origin: 'https://app.example.com',

@@ -236,21 +236,16 @@ describe('reserved output tokens', () => {
   test('make a token limit exact: the second call gets the rest, the third is denied until the first ends', () => {
     const change = { reserveOutputTokens: 60, limits: { standardTokens: 100 } };
     const first = begin(change);
-    const request: BeginRequest = { requested: {}, pricingMode: 'standard' };
-    const second = beginCall(first.account, asCallId('c2'), request, NOTHING_KNOWN, {
-      deadlineAtMs: DEADLINE,
-      nowMs: NOW,
-    });
-    const third = beginCall(second.account, asCallId('c3'), request, NOTHING_KNOWN, {
-      deadlineAtMs: DEADLINE,
-      nowMs: NOW,
-    });
+    const next = (account: Account, callId: string) =>
+      beginCall(account, asCallId(callId), { requested: {}, pricingMode: 'standard' }, NOTHING_KNOWN, {
+        deadlineAtMs: DEADLINE,
+        nowMs: NOW,
+      });
+    const second = next(first.account, 'c2');
+    const third = next(second.account, 'c3');
     expect([boundOf(first.call), boundOf(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
     const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
-    const fourth = beginCall(ended.account, asCallId('c4'), request, NOTHING_KNOWN, {
-      deadlineAtMs: DEADLINE,
-      nowMs: NOW,
-    });
+    const fourth = next(ended.account, 'c4');
     // 25 are consumed and 40 still held by the second call: 35 are left.
     expect([fourth.call.status, boundOf(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
   });

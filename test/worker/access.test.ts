@@ -43,6 +43,7 @@ const CREDENTIALS = [
   ...[
     'none',
     'another scheme',
+    'empty',
     'malformed',
     'unknown',
     'revoked',
@@ -78,6 +79,7 @@ beforeAll(async () => {
     holders.set(name, { credential, may, ...more });
   hold('none', null, 'nobody');
   hold('another scheme', null, 'nobody', { header: 'Basic dTpw' });
+  hold('empty', null, 'nobody', { header: 'Bearer ' });
   hold('malformed', 'utk-short', 'nobody');
   hold('unknown', `utk-${'A'.repeat(43)}`, 'nobody');
   hold('the operator token', OPERATOR_TOKEN, 'operator');

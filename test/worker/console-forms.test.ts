@@ -77,60 +77,41 @@ describe('organizations', () => {
   });
 
   test('have settings', async () => {
-    const { headers } = await done(`${base}/settings`, `${base}/settings`, { name: 'Renamed', defaultPlanId: 'test' });
+    const settings = `${base}/settings`;
+    const save = (values: Values) => done(settings, settings, values);
+    const wrong = (field: string, text: string, rule: string) =>
+      refused(settings, settings, { [field]: text }, field, rule);
+    const saved = async () => (await operator.send('readOrganization', { params: { org } })).data;
+    const shown = () => visitor.form(settings, settings);
+    const named = { name: 'Renamed', defaultPlanId: 'test' };
+    const { headers } = await save(named);
     expect((await visitor.read(headers.get('Location') ?? '')).text).toContain('The settings are saved');
-    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({
-      name: 'Renamed',
-      defaultPlanId: 'test',
-    });
-    await done(`${base}/settings`, `${base}/settings`, {
-      name: 'Renamed',
-      defaultPlanId: 'test',
-      allowUnpricedModels: 'on',
-    });
-    expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(true);
+    expect(await saved()).toMatchObject(named);
+    await save({ ...named, allowUnpricedModels: 'on' });
+    expect((await saved()).allowUnpricedModels).toBe(true);
     expect(await lastEvent()).toMatchObject({
       before: { allowUnpricedModels: false },
       after: { allowUnpricedModels: true },
     });
-    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).allowUnpricedModels).toBe('on');
-    await done(`${base}/settings`, `${base}/settings`, {
-      name: 'Renamed',
-      defaultPlanId: 'test',
-      allowUnpricedModels: [],
-    });
-    expect((await operator.send('readOrganization', { params: { org } })).data.allowUnpricedModels).toBe(false);
-    await refused(`${base}/settings`, `${base}/settings`, { name: '' }, 'name', 'must not be empty');
-    await done(`${base}/settings`, `${base}/settings`, { sampleBytesMax: '2,097,152' });
-    expect((await operator.send('readOrganization', { params: { org } })).data).toMatchObject({
-      name: 'Renamed',
-      sampleBytesMax: 2_097_152,
-    });
-    await done(`${base}/settings`, `${base}/settings`, { upgradeUrl: 'https://shop.example/plans' });
-    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).upgradeUrl).toBe('https://shop.example/plans');
-    await refused(
-      `${base}/settings`,
-      `${base}/settings`,
-      { upgradeUrl: 'javascript:alert(1)' },
-      'upgradeUrl',
-      'must be an https address',
-    );
-    await done(`${base}/settings`, `${base}/settings`, { upgradeUrl: '' });
-    expect((await operator.send('readOrganization', { params: { org } })).data.upgradeUrl).toBeNull();
-    await refused(
-      `${base}/settings`,
-      `${base}/settings`,
-      { sampleBytesMax: '1 MB' },
-      'sampleBytesMax',
-      'Sample storage: must be a number, such as 100',
-    );
-    await done(`${base}/settings`, `${base}/settings`, { creditOpen: 'field:chat/min_p\n\ncomponent:codeMinutes\n' });
+    expect((await shown()).allowUnpricedModels).toBe('on');
+    await save({ ...named, allowUnpricedModels: [] });
+    expect((await saved()).allowUnpricedModels).toBe(false);
+    await wrong('name', '', 'must not be empty');
+    await save({ sampleBytesMax: '2,097,152' });
+    expect(await saved()).toMatchObject({ name: 'Renamed', sampleBytesMax: 2_097_152 });
+    await save({ upgradeUrl: 'https://shop.example/plans' });
+    expect((await shown()).upgradeUrl).toBe('https://shop.example/plans');
+    await wrong('upgradeUrl', 'javascript:alert(1)', 'must be an https address');
+    await save({ upgradeUrl: '' });
+    expect((await saved()).upgradeUrl).toBeNull();
+    await wrong('sampleBytesMax', '1 MB', 'Sample storage: must be a number, such as 100');
+    await save({ creditOpen: 'field:chat/min_p\n\ncomponent:codeMinutes\n' });
     const creditOpen = ['field:chat/min_p', 'component:codeMinutes'];
-    expect((await operator.send('readOrganization', { params: { org } })).data.creditOpen).toEqual(creditOpen);
-    expect((await visitor.form(`${base}/settings`, `${base}/settings`)).creditOpen).toBe(creditOpen.join('\n'));
-    await refused(`${base}/settings`, `${base}/settings`, { creditOpen: '*\nmin_p' }, 'creditOpen', 'must be `field:');
-    const values = await visitor.form(`${base}/settings`, `${base}/settings`, { defaultPlanId: 'nothing' });
-    expect((await visitor.post(`${base}/settings`, values)).text).toContain('no such plan');
+    expect((await saved()).creditOpen).toEqual(creditOpen);
+    expect((await shown()).creditOpen).toBe(creditOpen.join('\n'));
+    await wrong('creditOpen', '*\nmin_p', 'must be `field:');
+    const values = await visitor.form(settings, settings, { defaultPlanId: 'nothing' });
+    expect((await visitor.post(settings, values)).text).toContain('no such plan');
   });
 });
 
@@ -206,36 +187,17 @@ describe('plans', () => {
   });
 
   test('show every broken rule next to its field', async () => {
-    const page = `${base}/new-plan`;
-    const action = `${base}/plans`;
-    await refused(page, action, { planId: 'a b', name: 'A' }, 'planId', 'letters, digits, dots');
-    await refused(page, action, { planId: 'test', name: 'A' }, 'planId', 'is the id of another plan');
-    await refused(page, action, { planId: 'bad', name: '' }, 'name', 'Name: is required');
-    const limits = { planId: 'bad', name: 'A', 'limits.premiumCalls': 'many' };
-    const { html } = await refused(page, action, limits, 'limits.premiumCalls', 'must be a number');
+    const wrong = (values: Values, field: string, rule: string) =>
+      refused(`${base}/new-plan`, `${base}/plans`, { planId: 'bad', name: 'A', ...values }, field, rule);
+    await wrong({ planId: 'a b' }, 'planId', 'letters, digits, dots');
+    await wrong({ planId: 'test' }, 'planId', 'is the id of another plan');
+    await wrong({ name: '' }, 'name', 'Name: is required');
+    const { html } = await wrong({ 'limits.premiumCalls': 'many' }, 'limits.premiumCalls', 'must be a number');
     expect(html).toContain('value="many"');
-    await refused(
-      page,
-      action,
-      { planId: 'bad', name: 'A', 'rollingCalls.limit': '5' },
-      'rollingCalls.windowSeconds',
-      'is required',
-    );
+    await wrong({ 'rollingCalls.limit': '5' }, 'rollingCalls.windowSeconds', 'is required');
     const meter = { 'customMeters.CUSTOM2.listed': 'on', 'customMeters.CUSTOM2.overage.model': 'GRADUATED' };
-    await refused(
-      page,
-      action,
-      { planId: 'bad', name: 'A', ...meter },
-      'customMeters.CUSTOM2.label',
-      'must not be empty',
-    );
-    await refused(
-      page,
-      action,
-      { planId: 'bad', name: 'A', ...meter },
-      'customMeters.CUSTOM2.overage.tiers',
-      'at least 1',
-    );
+    await wrong(meter, 'customMeters.CUSTOM2.label', 'must not be empty');
+    await wrong(meter, 'customMeters.CUSTOM2.overage.tiers', 'at least 1');
     expect((await operator.send('readPlan', { params: { org, planId: 'bad' } })).status).toBe(404);
   });
 

@@ -95,15 +95,6 @@ describe('the list', () => {
     expect(refusal.details).toMatchObject([{ path }]);
   });
 
-  test('needs the scope events:read', async () => {
-    const params = { org: other.organizationId };
-    const keyOf = async (scopes: string[]) =>
-      (await operator.send('createKey', { params, body: { name: 'k', scopes } })).data.key;
-    const without = await operator.with(await keyOf(['usage:read', 'customers:read'])).send('readEvents');
-    expect([without.status, without.refusal.requiredScope]).toEqual([403, 'events:read']);
-    expect((await operator.with(await keyOf(['events:read'])).send('readEvents')).status).toBe(200);
-  });
-
   test('is the same for the operator, who learns of an organization that does not exist', async () => {
     const list = (org: string) => operator.send('readOrganizationEvents', { params: { org } });
     expect((await list(tenant.organizationId)).data).toEqual(await read(tenant));

@@ -1,16 +1,16 @@
 /**
- * How the service behaves as an HTTP service: credentials, scopes, media types, sizes, methods, and bad input.
+ * How the service behaves as an HTTP service: scopes, media types, sizes, methods, and bad input. Who may do what:
+ * access.test.ts.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
-import { KEY_PREFIXES, type KeyPrefix, SCOPES } from '../../src/contract/scopes.ts';
-import { type Api, createTenant, OPERATOR_TOKEN, type Tenant } from '../support/api.ts';
+import { type KeyPrefix, SCOPES } from '../../src/contract/scopes.ts';
+import { createTenant, type Tenant } from '../support/api.ts';
 import { operator, worker } from '../support/worker.ts';
 
 const BASE = 'https://callmeter.test';
 const keyed = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'apiKey');
-const operators = Object.values<Operation>(operations).filter(({ security }) => security.kind === 'operator');
 
 let tenant: Tenant;
 let keyOf: (scopes: readonly string[], prefix?: KeyPrefix) => Promise<string>;
@@ -47,20 +47,6 @@ async function request(operation: Operation, headers: Record<string, string>, bo
 describe.each(keyed.map((operation) => [operation.operationId, operation] as const))('%s', (_, operation) => {
   const accept = { Accept: MEDIA_TYPE };
   const embeds = operation.security.kind === 'apiKey' && operation.security.scopes.includes('embeds:read');
-
-  test.each([
-    ['no credential', {}],
-    ['another scheme', { Authorization: 'Basic dTpw' }],
-    ['an unknown key', { Authorization: `Bearer utk-${'A'.repeat(43)}` }],
-    ['a malformed key', { Authorization: 'Bearer utk-short' }],
-    ['an empty bearer', { Authorization: 'Bearer ' }],
-    ["the operator's token", { Authorization: `Bearer ${OPERATOR_TOKEN}` }],
-  ])('is 401 with %s', async (_name, headers) => {
-    expect(await request(operation, { ...accept, ...headers } as Record<string, string>)).toMatchObject({
-      status: 401,
-      code: 'UNAUTHORIZED',
-    });
-  });
 
   test('accepts x-api-key, but Authorization takes precedence', async () => {
     expect((await request(operation, { ...accept, 'x-api-key': full })).status).not.toBe(401);
@@ -163,44 +149,15 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
   }
 });
 
-describe('the operator API', () => {
-  test.each(operators.map((operation) => [operation.operationId, operation] as const))(
-    '%s is 401 without its token',
-    async (_, operation) => {
-      expect(await request(operation, {})).toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
-      expect(await request(operation, { Authorization: `Bearer ${full}` })).toMatchObject({ status: 401 });
-      expect(await request(operation, { Authorization: `Bearer ${OPERATOR_TOKEN}x` })).toMatchObject({ status: 401 });
-    },
-  );
-});
-
-describe('legacy keys', () => {
-  const can = async (prefix: KeyPrefix) => {
-    const api = tenant.api.with(await keyOf([], prefix));
-    const send = { provision: ['provisionCustomer'], write: ['beginCall'], read: ['readUsage'] } as const;
-    const statuses = await Promise.all(
-      Object.entries(send).map(async ([name, [id]]) => {
-        const sent = id === 'readUsage' ? { params: { customerId: 'legacy' } } : { body: { customerId: 'legacy' } };
-        return [name, (await (api as Api).send(id, sent)).status !== 403] as const;
-      }),
-    );
-    return Object.fromEntries(statuses);
-  };
-
-  test('have the permissions of their prefix', async () => {
-    const all = { provision: true, write: true, read: true };
-    const none = { provision: false, write: false, read: false };
-    expect(
-      Object.fromEntries(await Promise.all(KEY_PREFIXES.map(async (prefix) => [prefix, await can(prefix)]))),
-    ).toEqual({
-      'utk-': all,
-      'ck-': all,
-      'ak-': all,
-      'cmp-': none,
-      'gk-': none,
-      'ek-': none,
-    });
-  });
+/** That the scopes are asked for, the tests above hold for every operation. */
+test.each([
+  ['readModelRadar', ['usage:read']],
+  ['readEvents', ['events:read']],
+  ['readUsageContext', ['customers:read', 'usage:read']],
+  ['readForecast', ['customers:read', 'usage:read']],
+  ['listLedger', ['customers:read', 'usage:read']],
+] as const)('%s needs %j', (id, scopes) => {
+  expect([...operations[id].security.scopes].sort()).toEqual(scopes);
 });
 
 describe('every answer', () => {

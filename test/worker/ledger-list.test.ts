@@ -193,19 +193,6 @@ describe('the ledger', () => {
     }
   });
 
-  test('needs the scopes that other readings of a customer need', async () => {
-    for (const [scopes, missing] of [
-      [['customers:read'], 'usage:read'],
-      [['usage:read'], 'customers:read'],
-      [['customers:read', 'usage:read'], undefined],
-    ] as const) {
-      const body = { name: 'k', scopes: [...scopes] };
-      const { key } = (await operator.send('createKey', { params: { org: ann.params.org }, body })).data;
-      const answer = await tenant.api.with(key).send('listLedger', { params: { customerId: 'ann' } });
-      expect(answer.body.error?.requiredScope).toBe(missing);
-    }
-  });
-
   test('is found in D1 by the customer and the entry, whatever narrows it', async () => {
     const { org, customerId } = ann.params;
     for (const filter of [{}, { fromMs: 1, toMs: Date.now() }, { unit: 'USD', cause: 'SPEND' }] as const) {

@@ -286,15 +286,6 @@ describe('the answer', () => {
     expect([nobody.status, nobody.refusal.code]).toEqual([404, 'NOT_FOUND']);
   });
 
-  test('needs the scope usage:read, or the operator', async () => {
-    const body = { name: 'k', scopes: ['usage:write' as const, 'customers:read' as const] };
-    const { key } = (await operator.send('createKey', { params: { org: tenant.organizationId }, body })).data;
-    const denied = await tenant.api.with(key).send('readModelRadar');
-    expect([denied.status, denied.body.error.requiredScope]).toEqual([403, 'usage:read']);
-    const params = { org: tenant.organizationId };
-    expect((await tenant.api.send('readOrganizationModelRadar', { params })).status).toBe(401);
-  });
-
   test('has pages, whose items are those of the whole', async () => {
     const all = (await radar()).items;
     const paged: unknown[] = [];

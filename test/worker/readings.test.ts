@@ -5,7 +5,6 @@
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { describe, expect, test, vi } from 'vitest';
 import { ForecastMetric } from '../../src/contract/readings.ts';
-import type { SCOPES } from '../../src/contract/scopes.ts';
 import { createTenant } from '../support/api.ts';
 import {
   CREATED,
@@ -37,27 +36,6 @@ const READINGS = [
 ] as const;
 
 describe.each(READINGS)('%s', (id, query) => {
-  test('needs both of its scopes', async () => {
-    const { customerId } = await customer();
-    const statuses: unknown[] = [];
-    for (const scopes of [
-      ['customers:read'],
-      ['usage:read'],
-      ['customers:read', 'usage:read'],
-    ] as (typeof SCOPES)[number][][]) {
-      const { key } = (
-        await operator.send('createKey', { params: { org: tenant.organizationId }, body: { name: 'k', scopes } })
-      ).data;
-      const { status, body } = await tenant.api.with(key).send(id, { params: { customerId }, query });
-      statuses.push([status, body.error?.requiredScope]);
-    }
-    expect(statuses).toEqual([
-      [403, 'usage:read'],
-      [403, 'customers:read'],
-      [200, undefined],
-    ]);
-  });
-
   test('is not cacheable, whether found or not', async () => {
     const { customerId } = await customer();
     for (const name of [customerId, 'nobody']) {

@@ -507,17 +507,46 @@ describe('many groups', () => {
     expect(byCustomer).toHaveLength(7);
   });
 
-  test('cost more than a safe integer, and still sum to the nano-USD', async () => {
-    const rich = await createTenant(operator, PLAN);
-    const atMs = Math.floor(START / HOUR) * HOUR;
-    const large = { customerId: 'c', atMs, calls: 1, costNanoUsd: 2 ** 53 - 1 };
-    await writeReportHours(rich.organizationId, [
-      large,
-      { ...large, feature: 'f' },
-      { ...large, feature: 'g', costNanoUsd: 3 },
-    ]);
-    const { totals, byDay } = await summary(PERIOD, rich);
-    expect(totals.costUsdNano).toBe('18014398509481985');
-    expect(byDay.find(({ calls }) => calls > 0)?.costUsdNano).toBe('18014398509481985');
+  test.each([
+    ['of all that there was', '2027-10-01', '2027-12-01'],
+    ['of a part in the middle', '2027-10-28', '2027-11-05'],
+    ['from a day on', '2027-11-03', '2027-12-01'],
+  ])('of customers are those with the highest cost (%s), for all features and for one', async (_, from, to) => {
+    const many = await createTenant(operator, PLAN);
+    const { between } = chance(77);
+    const shared = new Set<string>();
+    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
+    // calls.
+    const hours = Array.from({ length: 3_000 }, (__, n) => {
+      const customer = Math.floor(between(0, 260));
+      const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;
+      const heavy = customer % 3 === Math.floor(n / 1_000);
+      const costNanoUsd = customer > 190 ? 0 : Math.floor(between(1, heavy ? 5_000_000 : 50_000));
+      // About half are of one feature, where the customer has no such hour yet.
+      const hour = `${customer} ${atMs}`;
+      const feature = n % 2 === 0 && !shared.has(hour) ? 'shared' : `f${n}`;
+      if (feature === 'shared') shared.add(hour);
+      return { customerId: `c${customer}`, atMs, feature, calls: 1 + Math.floor(between(0, 4)), costNanoUsd };
+    });
+    for (let first = 0; first < hours.length; first += 500)
+      await writeReportHours(many.organizationId, hours.slice(first, first + 500));
+    const dearestOf = (some: typeof hours) => {
+      const expected = new Map<string, { calls: number; cost: number }>();
+      for (const { customerId, atMs, calls, costNanoUsd } of some) {
+        if (atMs < Date.parse(from) || atMs >= Date.parse(to)) continue;
+        const known = expected.get(customerId) ?? { calls: 0, cost: 0 };
+        expected.set(customerId, { calls: known.calls + calls, cost: known.cost + costNanoUsd });
+      }
+      return [...expected].sort(([a, x], [b, y]) => y.cost - x.cost || y.calls - x.calls || (a < b ? -1 : 1));
+    };
+    for (const feature of [undefined, 'shared']) {
+      const dearest = dearestOf(hours.filter((hour) => feature === undefined || hour.feature === feature));
+      expect(dearest.length).toBeGreaterThan(GROUPS_MAX);
+      const { byCustomer, truncated } = await summary({ from, to, ...(feature && { feature }) }, many);
+      expect(byCustomer.map(({ customerId, calls, costUsdNano }) => [customerId, calls, costUsdNano])).toEqual(
+        dearest.slice(0, GROUPS_MAX).map(([customerId, { calls, cost }]) => [customerId, calls, String(cost)]),
+      );
+      expect(truncated).toEqual(feature === undefined ? ['customer', 'feature'] : ['customer']);
+    }
   });
 });
