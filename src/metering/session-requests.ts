@@ -7,7 +7,6 @@
 import type { Result } from '../contract/errors.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
 import { holderName, type TokenHolder } from '../platform/session-token.ts';
 import type { Caller } from './caller.ts';
 
@@ -18,7 +17,5 @@ export function countSessionRequest(
   holder: TokenHolder,
 ): Promise<Result> {
   const address = customerByName(env, { organizationId: organization.organizationId, customerId });
-  return ask<DurableObjectStub<CustomerRpc>, Result>(address, (customer) =>
-    customer.countSessionRequest(holderName(holder)),
-  );
+  return ask(address, (customer) => customer.countSessionRequest(holderName(holder)));
 }

@@ -32,8 +32,18 @@ const CLOCKS_MS = MINUTE_MS;
 
 const DERIVED_CALL_ID = new RegExp(`^${DERIVED_PREFIX}([0-9a-f]{64})-`);
 
+/**
+ * A customer's object as its callers have it, with the types of its answers. Those of `DurableObjectStub` are `never` if a
+ * member of the answer has an unknown type, and could be taken for any answer.
+ */
+export type CustomerStub = {
+  [Name in Exclude<keyof CustomerRpc, symbol>]: (
+    ...args: Parameters<CustomerRpc[Name]>
+  ) => Promise<Awaited<ReturnType<CustomerRpc[Name]>>>;
+};
+
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
-export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
+export type CustomerAddress = () => CustomerStub;
 
 export function customerByName(env: ObjectBindings, { organizationId, customerId }: CustomerKey): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);
