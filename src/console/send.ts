@@ -6,7 +6,7 @@ import type { MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from '../contract/errors.ts';
-import type { AnswerOf, InputOf, Operation } from '../contract/operations.ts';
+import type { AnswerOf, InputOf, Operation, RefusalOf } from '../contract/operations.ts';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { keySpaceOf } from '../operator/identity.ts';
@@ -53,7 +53,7 @@ export async function send<O extends Operation>(
   // PUT and PATCH set a value: if they are sent again they set it again, because it may have changed since.
   const repeatable = operation.method === 'PUT' || operation.method === 'PATCH';
   const key = repeatable ? null : (idempotencyKey ?? (await submissionKey(c, input.value)));
-  return useCase.run(requesterIn(c, operation, key), input.value as InputOf<O>);
+  return useCase.run(requesterIn(c, operation, key), input.value);
 }
 
 interface Asked {
@@ -76,7 +76,7 @@ export async function load<O extends Operation>(
   const input = checked(operation, { params: { ...c.req.param(), ...params }, query });
   if (!input.ok) return input;
   const requester = requesterIn(c, operation, null);
-  return useCase.run(requester, { ...(input.value as InputOf<O>), ...(isList && { page }) });
+  return useCase.run(requester, { ...input.value, ...(isList && { page }) });
 }
 
 /** The role that the operator lacks for an operation; `null` if none is lacking. */
@@ -112,10 +112,10 @@ export function detailsOf({ message, members }: Refusal): Detail[] {
 }
 
 /** The input as the operation's schemas have it; else each rule that is broken, by field. */
-function checked(
-  operation: Operation,
+function checked<O extends Operation>(
+  operation: O,
   given: { params: object; query?: object; body?: unknown },
-): { ok: true; value: AnyInput } | Refused {
+): { ok: true; value: InputOf<O> } | Refused<RefusalOf<O>> {
   const value: AnyInput = { params: undefined, query: undefined, body: undefined };
   const details: Detail[] = [];
   for (const part of ['params', 'query', 'body'] as const) {
@@ -125,7 +125,9 @@ function checked(
     if (parsed.success) value[part] = parsed.data;
     else details.push(...brokenRules(parsed.error));
   }
-  return details.length > 0 ? badRequest(...details) : { ok: true, value };
+  // An operation without a schema has no rule that could be broken.
+  const broken = details.length > 0 && (badRequest(...details) as Refused as Refused<RefusalOf<O>>);
+  return broken || { ok: true, value: value as InputOf<O> };
 }
 
 function requesterIn(c: ConsoleContext, { operationId }: Operation, idempotencyKey: string | null): Requester {

@@ -92,9 +92,11 @@ export type Result<Value extends object = object, Reason = Refusal> =
   | { ok: false; refusal: Reason };
 
 /** The answer of a use case: its result and data, new or replayed, or a refusal that changed nothing. */
-export type Answer<Data, Code extends string = string> = Accepted<Data, Code> | Refused;
+export type Answer<Data, Code extends string = string, Refusals extends ErrorCode = ErrorCode> =
+  | Accepted<Data, Code>
+  | Refused<Refusals>;
 
-export type Refused = { ok: false; refusal: Refusal };
+export type Refused<Code extends ErrorCode = ErrorCode> = { ok: false; refusal: Refusal<Code> };
 
 export interface Accepted<Data, Code extends string = string> {
   ok: true;
@@ -108,20 +110,30 @@ export interface Accepted<Data, Code extends string = string> {
   left?: Left;
 }
 
-/** An object's answer, serialized: the JSON text that is stored for retries and sent to the caller. */
-export type SerializedAnswer =
-  | { ok: true; text: string; replayed: boolean; left?: Left }
-  | { ok: false; refusal: Refusal };
+declare const answer: unique symbol;
+
+/**
+ * An object's answer, serialized: the JSON text that is stored for retries and sent to the caller. The type names the
+ * answer in the text, so an object cannot answer one operation with the text of another.
+ */
+export type SerializedAnswer<Serialized extends Answer<unknown> = Answer<unknown>> =
+  | { ok: true; text: AnswerText<Serialized>; replayed: boolean; left?: Left }
+  | Extract<Serialized, { ok: false }>;
+
+/** `result` and `data` of the answer as JSON. */
+type AnswerText<Serialized> = string & { readonly [answer]: Extract<Serialized, { ok: true }> };
 
 export function answerText({ result, data }: Accepted<unknown>): string {
   return JSON.stringify({ result, data });
 }
 
 /** A string crosses to the Worker at less cost than an object graph. */
-export function serializeAnswer(answer: Answer<unknown>): SerializedAnswer {
+export function serializeAnswer<Data, Code extends string, Refusals extends ErrorCode>(
+  answer: Answer<Data, Code, Refusals>,
+): SerializedAnswer<Answer<Data, Code, Refusals>> {
   if (!answer.ok) return answer;
   const { text = answerText(answer), replayed, left } = answer;
-  return { ok: true, text, replayed, ...(left && { left }) };
+  return { ok: true, text: text as AnswerText<Accepted<Data, Code>>, replayed, ...(left && { left }) };
 }
 
 export function accept<Data, const Code extends string>(
@@ -139,12 +151,16 @@ export function accept<Data, const Code extends string>(
   };
 }
 
-export function refuse(code: ErrorCode, message: string, more: Omit<Refusal, 'code' | 'message'> = {}): Refused {
+export function refuse<const Code extends ErrorCode>(
+  code: Code,
+  message: string,
+  more: Omit<Refusal, 'code' | 'message'> = {},
+): Refused<Code> {
   return { ok: false, refusal: { code, message, ...more } };
 }
 
 /** 400 that lists each broken rule. */
-export function badRequest(...details: Detail[]): Refused {
+export function badRequest(...details: Detail[]): Refused<'BAD_REQUEST'> {
   const message = details.map(({ path, message: rule }) => `${path}: ${rule}`).join('; ');
   return refuse('BAD_REQUEST', message, { members: { details } });
 }
@@ -181,17 +197,17 @@ export const planIsArchived = (field: string) =>
 /** A request that waits for a balance that other calls hold is to be repeated after this time. */
 export const HELD_RETRY_SECONDS = 1;
 
-/** The refusal of a call that credit would pay for, but a part of which has no price or no bound. */
-export function closedOnCredit(gap: Gap): Refusal {
+/** The refusal of a call that credit would pay for, and of which something has no price or no bound. */
+export function closedOnCredit(gap: Gap): Refusal<Gap['code']> {
   return closed(gap, 'credit would pay for this call');
 }
 
 /** The refusal of a call that can make any number of searches. */
-export function closedByLimit(gap: Gap): Refusal {
+export function closedByLimit(gap: Gap): Refusal<Gap['code']> {
   return closed(gap, "the customer's plan limits searches");
 }
 
-function closed(gap: Gap, reason: string): Refusal {
+function closed(gap: Gap, reason: string): Refusal<Gap['code']> {
   const { code, component, param } = gap;
   const members = { component, ...(param !== undefined && { param }) };
   return { code, message: `${whyClosed(gap)}, and ${reason}`, members };

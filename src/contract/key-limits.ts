@@ -4,7 +4,7 @@
  * A limit applies to the calls that a key may pay for. Its scopes decide what it may read.
  */
 import { z } from 'zod';
-import { type Refusal, refuse } from './errors.ts';
+import { type Refused, refuse } from './errors.ts';
 import { TEXT_LENGTH_MAX, text } from './fields.ts';
 import { MODEL_NAME_LENGTH_MAX } from './gateway/requests.ts';
 
@@ -25,10 +25,11 @@ export interface KeyLimits {
   ofSession?: true;
 }
 
-type Refused = { ok: false; refusal: Refusal };
-
-/** The refusal of a feature that the key does not open; `null` if it may be used. */
-export function closedFeature(limits: KeyLimits | null | undefined, feature: string | undefined): Refused | null {
+/** The refusal of a feature that the key is not for; `null` where it may be used. */
+export function closedFeature(
+  limits: KeyLimits | null | undefined,
+  feature: string | undefined,
+): Refused<'FEATURE_NOT_ALLOWED'> | null {
   if (!limits?.features || (feature !== undefined && limits.features.includes(feature))) return null;
   const named =
     feature === undefined ? 'the request names no feature' : `the feature ${quoted(feature)} is not allowed`;
@@ -36,8 +37,12 @@ export function closedFeature(limits: KeyLimits | null | undefined, feature: str
   return refuse('FEATURE_NOT_ALLOWED', message, { members: { details: [{ path: 'feature', message }] } });
 }
 
-/** The refusal of a model that the key does not open; without a name, for a request whose model is unknown. */
-export function modelNotAllowed(limits: KeyLimits, name: string | undefined, path: string): Refused {
+/** The refusal of a model that the key is not for; without a name, of a request whose model cannot be told. */
+export function modelNotAllowed(
+  limits: KeyLimits,
+  name: string | undefined,
+  path: string,
+): Refused<'MODEL_NOT_ALLOWED'> {
   const named = name === undefined ? 'the request names no model' : `the model ${quoted(name)} is not allowed`;
   const message = `${named}: ${limitOf(limits, 'models')}`;
   return refuse('MODEL_NOT_ALLOWED', message, { members: { details: [{ path, message }] } });

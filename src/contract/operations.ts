@@ -5,13 +5,14 @@
  * A new operation goes into the file of its noun in `operations/`.
  */
 import { successEnvelope } from './envelope.ts';
+import type { AnswerOf, RefusalOf } from './operations/answer.ts';
 import { archive } from './operations/archive.ts';
 import { calls } from './operations/calls.ts';
 import { compression, operatorCompression } from './operations/compression.ts';
 import { operatorCorrections } from './operations/corrections.ts';
 import { customers } from './operations/customers.ts';
 import { events } from './operations/events.ts';
-import type { AnswerOf, Operation } from './operations/operation.ts';
+import type { Operation } from './operations/operation.ts';
 import { operatorCustomers } from './operations/operator-customers.ts';
 import { operators } from './operations/operators.ts';
 import { organizations } from './operations/organizations.ts';
@@ -22,7 +23,8 @@ import { service } from './operations/service.ts';
 import { sessions } from './operations/sessions.ts';
 import { webhooks } from './operations/webhooks.ts';
 
-export type { AnswerOf, DataOf, InputOf, Operation, Security } from './operations/operation.ts';
+export { type AnswerOf, type DataOf, type ListedRefusal, type RefusalOf, refusalCodes } from './operations/answer.ts';
+export type { InputOf, Operation, Security } from './operations/operation.ts';
 
 export const operations = {
   ...calls,
@@ -47,6 +49,9 @@ export type OperationId = keyof typeof operations;
 
 /** The answer of the operation with this id. */
 export type AnswerTo<Id extends OperationId> = AnswerOf<(typeof operations)[Id]>;
+
+/** What the operation with this id may be refused with. */
+export type RefusalTo<Id extends OperationId> = RefusalOf<(typeof operations)[Id]>;
 
 /** The schema of an operation's successful answer, with its envelope. */
 export function responseSchema(entry: Operation) {

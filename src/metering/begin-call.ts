@@ -10,20 +10,19 @@ import { resolvePrice } from '../catalog/prices.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import type { BeginCallRequest } from '../contract/calls.ts';
 import { DERIVED_PREFIX } from '../contract/calls.ts';
-import type { Refusal, SerializedAnswer } from '../contract/errors.ts';
-import { refuse } from '../contract/errors.ts';
+import { type Refused, refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { type CallBound, costBound, type Demand } from '../domain/bound.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { asCallId } from '../domain/ids.ts';
 import { takeLabels } from '../domain/labels.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
-import { ask, customerByName, rememberOwner } from '../objects/addresses.ts';
+import { ask, type CustomerStub, customerByName, rememberOwner } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
 import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';
@@ -35,7 +34,7 @@ export async function beginCall(
   caller: Caller,
   request: BeginCallRequest,
   headerKey: string | null,
-): Promise<SerializedAnswer> {
+): Promise<SerializedAnswer<AnswerTo<'beginCall'>>> {
   const closed = closedFeature(caller.limits, request.feature) ?? (await closedEstimate(caller, request));
   if (closed) return closed;
   const { batch: _batch, customerName, ...described } = request;
@@ -45,11 +44,7 @@ export async function beginCall(
   const begin = await beginCommand(caller, request, fingerprint, 'standard');
   const command = { ...begin, ...(request.estimate && (await expected(caller, request.estimate, pricingMode))) };
   return underKey(caller, request, headerKey, 'standard', (customer, key) =>
-    withClaimedStripe(
-      caller,
-      { ...command, key },
-      (sent) => customer.begin(sendCommand<BeginCommand>(sent)) as Promise<SerializedAnswer>,
-    ),
+    withClaimedStripe(caller, { ...command, key }, (sent) => customer.begin(sendCommand<BeginCommand>(sent))),
   );
 }
 
@@ -57,7 +52,7 @@ export async function beginCall(
 async function closedEstimate(
   caller: Caller,
   { estimate }: BeginCallRequest,
-): Promise<{ ok: false; refusal: Refusal } | null> {
+): Promise<Refused<'MODEL_NOT_ALLOWED'> | null> {
   if (!estimate || !caller.limits?.models) return null;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   return closedName(caller, catalog, [estimate.model], 'estimate.model');
@@ -144,13 +139,13 @@ export async function beginCommand(
  * Runs a begin under the request's key: the caller's own, claimed for the customer, or a derived one. Returns a refusal
  * if the key itself cannot be used.
  */
-export async function underKey<Result extends { ok: true } | { ok: false; refusal: Refusal }>(
+export async function underKey<Result extends { ok: true } | Refused>(
   { env, organization }: Caller,
   request: BeginCallRequest,
   headerKey: string | null,
   callType: CallType,
-  begin: (customer: DurableObjectStub<CustomerRpc>, key: CallKey) => PromiseLike<Result>,
-): Promise<Result | ReturnType<typeof refuse>> {
+  begin: (customer: CustomerStub, key: CallKey) => PromiseLike<Result>,
+): Promise<Result | Refused<'BAD_REQUEST' | 'IDEMPOTENCY_KEY_CONFLICT'>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;
   const address = customerByName(env, { organizationId, customerId });

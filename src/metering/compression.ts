@@ -28,7 +28,6 @@ import type { Env } from '../env.ts';
 import { countSamples } from '../history/samples.ts';
 import { type SavingsSums, sumSavings } from '../history/savings.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
@@ -53,7 +52,7 @@ export async function compressPrompt(
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const fingerprint = await fingerprintOf(request);
-  const answer = await ask<DurableObjectStub<CustomerRpc>, AnswerTo<'compressPrompt'>>(address, (customer) =>
+  const answer = await ask(address, (customer) =>
     customer.compressPrompt({
       organizationId,
       callId,

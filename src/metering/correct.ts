@@ -6,7 +6,7 @@
 import { pricedParts, resolvePriceFor } from '../catalog/prices.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import type { AmendCallRequest, CorrectionRequest, ReverseMeterEventRequest } from '../contract/corrections.ts';
-import { type Result, refuse } from '../contract/errors.ts';
+import { type Refusal, type Result, refuse } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import type { Call } from '../domain/call.ts';
@@ -88,11 +88,13 @@ export async function amendCall(
   return ask(address, (customer) => customer.amendCall(command));
 }
 
-/** The call and its customer's object; a call that the object has removed comes from D1, as `old`. */
+type NotCorrectable = Refusal<'CALL_NOT_FOUND' | 'CONFLICT'>;
+
+/** The call and its customer's object; what the object has removed comes from D1, as `old`. */
 async function findForCorrection(
   { env, organizationId }: Omit<Corrector, 'by'>,
   callId: CallId,
-): Promise<Result<{ address: CustomerAddress; call: Call; old: Call | null }>> {
+): Promise<Result<{ address: CustomerAddress; call: Call; old: Call | null }, NotCorrectable>> {
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return callNotFound();
   const own: Call | null = await ask(address, (customer) => customer.readCall(organizationId, callId));

@@ -55,7 +55,7 @@ export async function provisionCustomer(
 
 export async function readUsage({ env, organization }: Caller, customerId: CustomerId): Promise<AnswerTo<'readUsage'>> {
   const { organizationId, models } = organization;
-  const answer: AnswerTo<'readUsage'> = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
+  const answer = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.readUsage({ organizationId, ...(models && { models }) }),
   );
   // The object refuses for no other reason.

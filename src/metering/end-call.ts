@@ -9,6 +9,7 @@ import type { OrganizationConfig } from '../config/credentials.ts';
 import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import { CALL_RETENTION_MS } from '../domain/call.ts';
 import { takeFacts } from '../domain/call-facts.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
@@ -21,7 +22,6 @@ import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { pricingModeOf } from './begin-call.ts';
 import { partOf } from './call-parts.ts';
@@ -30,11 +30,9 @@ import { explicitKey, fingerprintOf } from './idempotency.ts';
 import { refuseForeignStripe } from './stripe-customers.ts';
 import { vendorReportedOf } from './vendor-reported.ts';
 
-export async function endCall(
-  caller: Caller,
-  request: EndCallRequest,
-  headerKey: string | null,
-): Promise<SerializedAnswer> {
+type Answered = SerializedAnswer<AnswerTo<'endCall'>>;
+
+export async function endCall(caller: Caller, request: EndCallRequest, headerKey: string | null): Promise<Answered> {
   const { env, organization, defer, limits } = caller;
   const { callId } = request;
   const address = await customerByCall(env, organization.organizationId, callId);
@@ -51,7 +49,7 @@ export async function endCall(
     resolvePriceFor(catalog, organization.prices, request, report.usage, nowMs),
     pricedParts(catalog, organization.prices, request.parts?.map(partOf) ?? [], nowMs),
   ]);
-  const answer = await ask<DurableObjectStub<CustomerRpc>, SerializedAnswer>(address, (customer) =>
+  const answer = await ask(address, (customer) =>
     customer.end(
       sendCommand<EndCommand>({
         organizationId: organization.organizationId,
@@ -74,7 +72,7 @@ export async function endCall(
   return (await refuseLateEnd(caller, callId)) ?? answer;
 }
 
-const isNotFound = (answer: SerializedAnswer) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
+const isNotFound = (answer: Answered) => !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
 
 /**
  * The refusal of the end of a call that its customer's object no longer keeps; `null` if the history does not have it

@@ -5,6 +5,7 @@
 import type { IncrementMeterRequest } from '../contract/custom-meter.ts';
 import type { SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
+import type { AnswerTo } from '../contract/operations.ts';
 import type { Nothing } from '../domain/call-report.ts';
 import { takeLabels } from '../domain/labels.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -18,7 +19,7 @@ export async function incrementMeter(
   { env, organization, limits }: Caller,
   request: IncrementMeterRequest,
   headerKey: string | null,
-): Promise<SerializedAnswer> {
+): Promise<SerializedAnswer<AnswerTo<'incrementMeter'>>> {
   const closed = closedFeature(limits, request.feature);
   if (closed) return closed;
   const { organizationId } = organization;

@@ -7,7 +7,7 @@
  */
 import type { Catalog } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
-import type { Refusal } from '../contract/errors.ts';
+import type { Refused } from '../contract/errors.ts';
 import { isRecord } from '../contract/identity.ts';
 import { modelNotAllowed } from '../contract/key-limits.ts';
 import type { CallRequest } from '../contract/unified-call.ts';
@@ -16,13 +16,12 @@ import type { Caller } from './caller.ts';
 import { OpenModels } from './model-names.ts';
 
 type VendorRequest = NonNullable<CallRequest['vendor']>;
-type Refused = { ok: false; refusal: Refusal };
 
 /** The models that a key is limited to, and the refusal of a request for another one. */
 export interface ModelLimit {
   open: OpenModels;
-  /** `name` as in the request, `path` of its field. */
-  refuse(name: string, path: string): Refused;
+  /** `name` as the request has it, `path` of the field that has it. */
+  refuse(name: string, path: string): Refused<'MODEL_NOT_ALLOWED'>;
 }
 
 /** `null` if the caller's key is not limited to models. */
@@ -57,7 +56,7 @@ export function closedName(
   catalog: Catalog,
   names: readonly unknown[],
   path: string,
-): Refused | null {
+): Refused<'MODEL_NOT_ALLOWED'> | null {
   const limit = modelLimitOf(caller, catalog, Date.now());
   const closed = limit && names.find((name) => typeof name !== 'string' || !limit.open.allowsAll(name));
   return limit && closed !== undefined ? limit.refuse(String(closed), path) : null;
@@ -77,7 +76,7 @@ export async function closedVendorRequest(
     isUnread = false,
   }: Pick<VendorRequest, 'url' | 'body' | 'provider'> & { method: string; isUnread?: boolean },
   path: string,
-): Promise<Refused | null> {
+): Promise<Refused<'MODEL_NOT_ALLOWED'> | null> {
   const { env, limits, defer } = caller;
   if (!limits?.models) return null;
   const named = namedModels(url, body);

@@ -9,6 +9,7 @@ import type { Result } from '../contract/errors.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { CustomerRpc } from '../objects/rpc.ts';
+import { holderName, type TokenHolder } from '../platform/session-token.ts';
 import type { Caller } from './caller.ts';
 
 /** 429 if the session made too many such requests in this minute; otherwise this one is counted. */
@@ -18,7 +19,5 @@ export function countSessionRequest(
   holder: TokenHolder,
 ): Promise<Result> {
   const address = customerByName(env, { organizationId: organization.organizationId, customerId });
-  return ask<DurableObjectStub<CustomerRpc>, Result>(address, (customer) =>
-    customer.countSessionRequest(holderName(holder)),
-  );
+  return ask(address, (customer) => customer.countSessionRequest(holderName(holder)));
 }

@@ -7,6 +7,7 @@ import { currentCatalog } from '../config/catalog.ts';
 import type { Credential } from '../config/credentials.ts';
 import { type SessionClaims, signSession } from '../config/session-token.ts';
 import { accept, type Refusal } from '../contract/errors.ts';
+import { accept, type Refused } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import {
@@ -52,7 +53,7 @@ export async function createClientSession(
 async function closedModels(
   caller: Caller,
   models: readonly string[] = [],
-): Promise<{ ok: false; refusal: Refusal } | null> {
+): Promise<Refused<'MODEL_NOT_ALLOWED'> | null> {
   if (!caller.limits?.models || models.length === 0) return null;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const limit = modelLimitOf(caller, catalog, Date.now());

@@ -3,20 +3,18 @@
  * other organization has that id; the end of a call may name another id that a customer of the organization has.
  */
 
-import { badRequest, type Refusal } from '../contract/errors.ts';
+import { badRequest, type Refused } from '../contract/errors.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { claimStripeCustomer, hasStripeCustomer } from '../history/stripe-customers.ts';
 import type { Provisioning } from '../objects/customer-commands.ts';
 import type { Caller } from './caller.ts';
 
-type Refused = { ok: false; refusal: Refusal };
-
-/** The refusal of a provisioning with another organization's id; `null` if the customer has the id now. */
+/** The refusal of a provisioning with the id of another organization; `null` if the customer has the id now. */
 export async function claimForProvisioning(
   { env, organization: { organizationId } }: Caller,
   customerId: CustomerId,
   stripeCustomerId: string | undefined,
-): Promise<Refused | null> {
+): Promise<Refused<'BAD_REQUEST'> | null> {
   if (stripeCustomerId === undefined) return null;
   if (await claimStripeCustomer(env, { organizationId, customerId, stripeCustomerId })) return null;
   return badRequest({ path: 'stripeCustomerId', message: 'belongs to another organization' });
@@ -43,7 +41,7 @@ export async function withClaimedStripe<Command extends Provisioning, Result ext
 export async function refuseForeignStripe(
   { env, organization: { organizationId } }: Caller,
   stripeCustomerId: string | undefined,
-): Promise<Refused | null> {
+): Promise<Refused<'BAD_REQUEST'> | null> {
   if (stripeCustomerId === undefined) return null;
   if (await hasStripeCustomer(env, organizationId, stripeCustomerId)) return null;
   return badRequest({

@@ -27,8 +27,18 @@ const OWNERS_MAX = 20_000;
 /** The clocks of two machines differ by less, and so do the times at which one request reaches both. */
 const CLOCKS_MS = MINUTE_MS;
 
+/**
+ * A customer's object as its callers have it, with the types of its answers. Those of `DurableObjectStub` are `never` if a
+ * member of the answer has an unknown type, and could be taken for any answer.
+ */
+export type CustomerStub = {
+  [Name in Exclude<keyof CustomerRpc, symbol>]: (
+    ...args: Parameters<CustomerRpc[Name]>
+  ) => Promise<Awaited<ReturnType<CustomerRpc[Name]>>>;
+};
+
 /** Finds an object anew for each attempt: a stub that broke stays broken. */
-export type CustomerAddress = () => DurableObjectStub<CustomerRpc>;
+export type CustomerAddress = () => CustomerStub;
 
 export function customerByName(env: ObjectBindings, { organizationId, customerId }: CustomerKey): CustomerAddress {
   return () => env.CUSTOMERS.getByName(`${organizationId}:${customerId}`);

@@ -3,7 +3,7 @@
  */
 
 import type { BeginCallRequest } from '../contract/calls.ts';
-import type { Refusal } from '../contract/errors.ts';
+import type { Refused } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { BatchDenial, BatchToHold, LinesByTier } from '../domain/batch-hold.ts';
 import type { Gap } from '../domain/bound.ts';
@@ -79,7 +79,7 @@ export interface ClosedLine {
 
 export type ClosedLines = Partial<Record<Tier, ClosedLine>>;
 
-export type BatchAdmission = { ok: true } | { ok: false; denial: BatchDenial } | { ok: false; refusal: Refusal };
+export type BatchAdmission = { ok: true } | { ok: false; denial: BatchDenial } | Refused;
 
 /** A line of a batch that has a hold for it. */
 export interface BatchLine {

@@ -7,9 +7,10 @@
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
-import type { Accepted, Refusal } from '../contract/errors.ts';
+import type { Accepted, Refused } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Left } from '../contract/limit-headers.ts';
+import type { RefusalTo } from '../contract/operations.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
 import type { Account, ChangeStrategy, Contact } from '../domain/account.ts';
 import type { CallBound } from '../domain/bound.ts';
@@ -118,10 +119,8 @@ export interface Admission extends Pick<BeginCallData, 'callId' | 'canceled' | '
 /** The part of an answer that reaches the caller of an operation. */
 export type AnswerBody<Data> = Pick<Accepted<Data>, 'result' | 'data'>;
 
-/** A begin without a record. */
-export interface RefusedBegin {
-  ok: false;
-  refusal: Refusal;
+/** A begin of which nothing was recorded. It has `BALANCE_HELD` only if it `refusesHeld`. */
+export interface RefusedBegin extends Refused<RefusalTo<'beginCall'> | 'BALANCE_HELD'> {
   /** The call may pass once the vendors have counted its prompt: it is begun again, as `counted`. */
   countFirst?: true;
   /** The customer is new: the id at Stripe that the begin names is claimed, and it is begun again. */
@@ -185,7 +184,7 @@ export type LateFigures = Omit<EndServiceCallCommand, 'callId'>;
 
 /** The result of ending a service call. Plain JSON. */
 export type ServiceCallEnd =
-  | { ok: false; refusal: Refusal }
+  | Refused<RefusalTo<'endCall'>>
   | {
       ok: true;
       /** `null` if it is not known. */

@@ -42,6 +42,7 @@ import type {
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
+  RefusedBegin,
   ReplenishCommand,
   RepriceCallsCommand,
   Repriced,
@@ -60,8 +61,8 @@ type Awaitable<Value> = Value | Promise<Value>;
 
 /** One object per customer of an organization. */
 export interface CustomerRpc extends Rpc.DurableObjectBranded {
-  begin(command: CommandText<BeginCommand>): Awaitable<SerializedAnswer>;
-  end(command: CommandText<EndCommand>): Awaitable<SerializedAnswer>;
+  begin(command: CommandText<BeginCommand>): Awaitable<SerializedAnswer<AnswerTo<'beginCall'>>>;
+  end(command: CommandText<EndCommand>): Awaitable<SerializedAnswer<AnswerTo<'endCall'>>>;
   void(organizationId: OrganizationId, callId: CallId): void;
   /** Returns a `ServiceCallBegin` as JSON. */
   beginServiceCall(command: CommandText<BeginServiceCallCommand>): Awaitable<string>;
@@ -70,15 +71,19 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   extendHold(command: CommandText<ExtendHoldCommand>): Awaitable<ExtendedHold>;
   /** Holds the most that a batch may cost, while its lines run at the vendor. */
   holdBatch(command: HoldBatchCommand): BatchAdmission;
-  /** Begins and ends the call of a batch's line, which has already run. */
-  recordServiceCall(begin: BeginCommand, end: Omit<EndServiceCallCommand, 'callId'>, line: BatchLine): ServiceCallEnd;
-  /** Releases the remaining hold of the batch. */
+  /** Begins and ends the call of a batch's line, which has run already. */
+  recordServiceCall(
+    begin: BeginCommand,
+    end: Omit<EndServiceCallCommand, 'callId'>,
+    line: BatchLine,
+  ): ServiceCallEnd | RefusedBegin;
+  /** Releases what the batch still holds. */
   endBatch(command: EndBatchCommand): void;
   provision(command: ProvisionCommand): AnswerTo<'provisionCustomer'>;
   switchPlan(command: ChangePlanCommand): AnswerTo<'changePlan'>;
   replenish(command: ReplenishCommand): AnswerTo<'replenishCustomer'>;
   migrate(command: MigrateCommand): boolean;
-  increment(command: CommandText<IncrementCommand>): Awaitable<SerializedAnswer>;
+  increment(command: CommandText<IncrementCommand>): Awaitable<SerializedAnswer<AnswerTo<'incrementMeter'>>>;
   /** Counts a request of a browser's session that is free or was refused; `RATE_LIMITED` if there were too many. */
   countSessionRequest(session: string): Result;
   compressPrompt(command: CompressPromptCommand): AnswerTo<'compressPrompt'>;
@@ -95,12 +100,14 @@ export interface CustomerRpc extends Rpc.DurableObjectBranded {
   reverseMeterEvent(command: ReverseMeterEventCommand): AnswerTo<'reverseMeterEvent'>;
   /** Removes an id at Stripe from the customer, if the customer has it. */
   releaseStripe(organizationId: OrganizationId, stripeCustomerId: string): void;
-  readUsage(command: ReadUsageCommand): AnswerTo<'readUsage'>;
+  readUsage(command: ReadUsageCommand): Answer<CustomerUsageData, 'CUSTOMER_READY', 'CUSTOMER_NOT_FOUND'>;
   readHistory(command: HistoryCommand): CustomerHistory | null;
   readCall(organizationId: OrganizationId, callId: CallId): Call | null;
-  setCanceled(command: SetCanceledCommand): Answer<CustomerUsageData>;
-  inspect(command: ReadUsageCommand): Answer<InspectedCustomer>;
-  /** Erases the customer. Returns whether anything existed. */
+  setCanceled(
+    command: SetCanceledCommand,
+  ): Answer<CustomerUsageData, 'CUSTOMER_CANCELED' | 'CUSTOMER_REACTIVATED', 'CUSTOMER_NOT_FOUND'>;
+  inspect(command: ReadUsageCommand): Answer<InspectedCustomer, 'CUSTOMER_READ', 'CUSTOMER_NOT_FOUND'>;
+  /** Erases the customer. Answers whether there was anything. */
   erase(organizationId: OrganizationId): Promise<boolean>;
   /** The time of the erasure; `null` if the object does not remember it. */
   erasedAt(organizationId: OrganizationId): number | null;

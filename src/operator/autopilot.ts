@@ -143,7 +143,7 @@ async function commitSwitch(
     switchedFrom: entry.model,
     switchedAt: new Date(nowMs).toISOString(),
   };
-  await commitChange<null>(request, async () => {
+  await commitChange<null, string, 'CONFLICT'>(request, async () => {
     const found = await findEntry(env, organizationId, mapping, (other) => isSame(other, entry));
     if (!found) return refuse('CONFLICT', 'the mapping was changed meanwhile');
     return {

@@ -5,7 +5,7 @@
 
 import type { Statement } from '../config/database.ts';
 import { commitStatements, findStoredAnswer, isTaken, type StoredAnswer } from '../config/operator-changes.ts';
-import { type Answer, accept, refuse } from '../contract/errors.ts';
+import { type Accepted, type Answer, accept, type ErrorCode, refuse } from '../contract/errors.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import type { OrganizationId } from '../domain/ids.ts';
@@ -41,6 +41,9 @@ export interface Change<Data, Code extends string = string> {
   data: Data;
 }
 
+/** The refusal of an idempotency key that was used for something else. */
+type KeyConflict = 'IDEMPOTENCY_KEY_CONFLICT';
+
 /** Answers of POSTs are replayed for this long. */
 const ANSWER_RETENTION_MS = 48 * HOUR_MS;
 const ANSWER_PURPOSE = 'operator answers';
@@ -51,10 +54,10 @@ const ATTEMPTS_MAX = 5;
  * Commits the change that `decide` returns. If it returns an answer instead (a refusal, or the state that is already as
  * requested), nothing is stored. If the idempotency key was used before, the stored answer is replayed.
  */
-export async function commitChange<Data, Code extends string = string>(
+export async function commitChange<Data, Code extends string, Refusals extends ErrorCode = never>(
   request: OperatorRequest,
-  decide: (nowMs: number) => Promise<Change<Data, Code> | Answer<Data, Code>>,
-): Promise<Answer<Data, Code>> {
+  decide: (nowMs: number) => Promise<Change<Data, Code> | Answer<Data, Code, Refusals>>,
+): Promise<Answer<Data, Code, Refusals | KeyConflict>> {
   const earlier = await storedAnswer<Data, Code>(request);
   if (earlier) return earlier;
   for (let attempt = 1; ; attempt += 1) {
@@ -72,7 +75,7 @@ async function commit<Data, Code extends string>(
   decision: Change<Data, Code>,
   nowMs: number,
   mayDecideAgain: boolean,
-): Promise<Answer<Data, Code> | null> {
+): Promise<Answer<Data, Code, KeyConflict> | null> {
   const answer = accept(decision.code, decision.data, nowMs);
   const { action, organizationId, subject, before, after } = decision;
   const { actor, correlationId } = request;
@@ -95,7 +98,9 @@ async function commit<Data, Code extends string>(
   return answer;
 }
 
-async function storedAnswer<Data, Code extends string>(request: OperatorRequest): Promise<Answer<Data, Code> | null> {
+async function storedAnswer<Data, Code extends string>(
+  request: OperatorRequest,
+): Promise<Answer<Data, Code, KeyConflict> | null> {
   if (request.idempotencyKey === null) return null;
   const row = await findStoredAnswer(request.env, recordKey(request));
   if (!row) return null;
@@ -108,9 +113,9 @@ async function storedAnswer<Data, Code extends string>(request: OperatorRequest)
   return { ...JSON.parse(answer), replayed: true };
 }
 
-async function toStoredAnswer<Data>(
+async function toStoredAnswer(
   request: OperatorRequest,
-  answer: Answer<Data>,
+  answer: Accepted<unknown>,
   nowMs: number,
 ): Promise<StoredAnswer | null> {
   if (request.idempotencyKey === null) return null;

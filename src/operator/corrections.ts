@@ -2,7 +2,7 @@
  * An operator takes back or replaces wrong records of an organization. The objects' commands take effect once, so a
  * change is made there first and then logged.
  */
-import type { Answer, Refused } from '../contract/errors.ts';
+import type { Answer, ErrorCode, Refused } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { amendCall, reverseCall, reverseMeterEvent } from '../metering/correct.ts';
 import { asTenant, change, type Decision, type Unchanged } from './operation.ts';
@@ -34,9 +34,11 @@ function atCustomer(_request: unknown, { customerId }: { customerId: string }): 
   return customerId;
 }
 
-/** A correction that was already made is not logged again. */
-export function corrected<Data>(answer: Answer<Data>): Decision<Data> | Unchanged<Data> | Refused {
-  if (!answer.ok) return answer;
+/** A correction that was made before is not logged again. An operator has no key that could be limited to features. */
+export function corrected<Data, Refusals extends ErrorCode>(
+  answer: Answer<Data, string, Refusals>,
+): Decision<Data> | Unchanged<Data> | Refused<Exclude<Refusals, 'FEATURE_NOT_ALLOWED'>> {
+  if (!answer.ok) return answer as Refused as Refused<Exclude<Refusals, 'FEATURE_NOT_ALLOWED'>>;
   const { data, replayed } = answer;
   return replayed ? { unchanged: data, replayed } : { before: null, after: data, data };
 }

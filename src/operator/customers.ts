@@ -5,8 +5,7 @@
  */
 
 import { databaseNameOf } from '../config/database.ts';
-import type { CustomerUsageData } from '../contract/customers.ts';
-import { type Answer, refuse } from '../contract/errors.ts';
+import { refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorCustomer } from '../contract/operator-customers.ts';
@@ -43,7 +42,7 @@ export const listOrganizationCustomers = csvList(
 export const readCustomer = read(
   operations.readCustomer,
   async ({ env, organization, params: { org, customerId } }) => {
-    const [answer, projectors]: [Answer<InspectedCustomer>, ProjectorState] = await Promise.all([
+    const [answer, projectors] = await Promise.all([
       ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
         customer.inspect(readingOf(organization)),
       ),
@@ -96,11 +95,9 @@ async function setCanceled(
 ): Promise<Decided<Canceling>> {
   const command = readingOf(organization);
   const address = customerByName(env, { organizationId: org, customerId });
-  const before: AnswerTo<'readUsage'> = await ask(address, (customer) => customer.readUsage(command));
+  const before = await ask(address, (customer) => customer.readUsage(command));
   if (!before.ok) return before;
-  const after: Answer<CustomerUsageData> = await ask(address, (customer) =>
-    customer.setCanceled({ ...command, canceled }),
-  );
+  const after = await ask(address, (customer) => customer.setCanceled({ ...command, canceled }));
   if (!after.ok) return after;
   return {
     before: { canceled: before.data.canceled },
@@ -114,18 +111,16 @@ export const grantCredit = change(operations.grantCredit, {
   subject,
   decide: async ({ env, params: { org, customerId }, body: grant, onceKey }) => {
     const fingerprint = await sha256Hex(canonicalJson(grant));
-    const answer: AnswerTo<'grantCredit'> = await ask(
-      customerByName(env, { organizationId: org, customerId }),
-      (customer) =>
-        customer.grant({
-          organizationId: org,
-          unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
-          amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
-          expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
-          reference: grant.reference ?? null,
-          idempotencyKey: onceKey,
-          fingerprint,
-        }),
+    const answer = await ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
+      customer.grant({
+        organizationId: org,
+        unit: grant.kind === 'USD' ? 'USD' : grant.meterSlot,
+        amount: grant.kind === 'USD' ? String(parseUsd(grant.amountUsd)) : String(grant.units),
+        expiresAtMs: grant.expiresAt === undefined ? null : Date.parse(grant.expiresAt),
+        reference: grant.reference ?? null,
+        idempotencyKey: onceKey,
+        fingerprint,
+      }),
     );
     if (!answer.ok) return answer;
     const { warnings: _warnings, ...granted } = answer.data;

@@ -19,7 +19,7 @@ export async function exportHistory(
   env: Env,
   organizationId: OrganizationId,
   { format, from, to }: ExportHistoryQuery,
-): Promise<Answer<ReadableStream<Uint8Array>>> {
+): Promise<Answer<ReadableStream<Uint8Array>, 'HISTORY_EXPORTED', 'NOT_FOUND'>> {
   const organization = await findOrganization(env, organizationId);
   if (!organization) return noOrganization();
   const period = { fromMs: Date.parse(from), toMs: Date.parse(to) };

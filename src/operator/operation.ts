@@ -8,7 +8,7 @@
 import { loadOrganization } from '../config/credentials.ts';
 import type { Statement } from '../config/database.ts';
 import { type Answer, accept, type Refused } from '../contract/errors.ts';
-import type { AnswerOf, DataOf, InputOf, Operation } from '../contract/operations.ts';
+import type { AnswerOf, DataOf, InputOf, Operation, RefusalOf } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { OperatorAction } from '../contract/operator-actions.ts';
 import type { OrganizationId } from '../domain/ids.ts';
@@ -48,8 +48,8 @@ export type Request<O extends Operation> = Requester &
 export type ListRequest<O extends Operation> = Request<O> & { page: PageRequest };
 export type CsvRequest<O extends Operation> = Request<O> & { page: PageRequest | null };
 
-/** The data of the answer; a refusal; or the whole answer of a use case that others share. */
-type Outcome<O extends Operation> = DataOf<O> | Refused | AnswerOf<O>;
+/** The data of the answer, or the whole answer: a refusal, or that of a use case that others share. */
+type Outcome<O extends Operation> = DataOf<O> | AnswerOf<O>;
 
 export interface UseCase<O extends Operation> {
   operation: O;
@@ -113,7 +113,7 @@ async function answerOf<O extends Operation>(
   run: (request: Request<O>) => Promise<Outcome<O>> | Outcome<O>,
 ): Promise<AnswerOf<O>> {
   const request = await toRequest<O>(requester, input);
-  if (!request) return noOrganization();
+  if (!request) return unknownOrganization<O>();
   const outcome = await run(request);
   return isAnswer(outcome) ? outcome : accept(operation.code as O['code'], outcome, Date.now());
 }
@@ -144,7 +144,7 @@ export interface Unchanged<Data> {
   replayed?: boolean;
 }
 
-export type Decided<O extends Operation> = Decision<DataOf<O>> | Unchanged<DataOf<O>> | Refused;
+export type Decided<O extends Operation> = Decision<DataOf<O>> | Unchanged<DataOf<O>> | Refused<RefusalOf<O>>;
 
 interface ChangeDefinition<O extends Operation> {
   action: OperatorAction;
@@ -164,9 +164,9 @@ export function change<O extends Operation>(
   const run = async (requester: Requester, input: InputOf<O>): Promise<AnswerOf<O>> => {
     const changeRequest = { ...requester, operationId: requester.keySpace, input };
     const onceKey = requester.idempotencyKey ?? crypto.randomUUID();
-    const answer = await commitChange<DataOf<O>, O['code']>(changeRequest, async (nowMs) => {
+    const answer = await commitChange<DataOf<O>, O['code'], RefusalOf<O>>(changeRequest, async (nowMs) => {
       const request = await toRequest<O>(requester, input);
-      if (!request) return noOrganization();
+      if (!request) return unknownOrganization<O>();
       const decided = await decide({ ...request, nowMs, onceKey });
       if ('refusal' in decided) return decided;
       if ('unchanged' in decided) {
@@ -181,7 +181,8 @@ export function change<O extends Operation>(
       };
     });
     if (answer.ok && afterwards) await afterwards({ ...requester, ...input });
-    return answer;
+    // Only a POST has an idempotency key, and lists the refusal of a key that was used before.
+    return answer as AnswerOf<O>;
   };
   return { operation, action, isList: false, run };
 }
@@ -194,7 +195,10 @@ async function toRequest<O extends Operation>(requester: Requester, input: Input
   return { ...requester, ...input, organization } as Request<O>;
 }
 
-function isAnswer<O extends Operation>(outcome: Outcome<O>): outcome is Refused | AnswerOf<O> {
+/** Only the path of an operation that lists this refusal names an organization. */
+const unknownOrganization = <O extends Operation>() => noOrganization() as Refused as Refused<RefusalOf<O>>;
+
+function isAnswer<O extends Operation>(outcome: Outcome<O>): outcome is AnswerOf<O> {
   return (
     typeof outcome === 'object' && outcome !== null && 'ok' in outcome && ('refusal' in outcome || 'result' in outcome)
   );
@@ -204,7 +208,7 @@ function isAnswer<O extends Operation>(outcome: Outcome<O>): outcome is Refused 
 export async function asTenant<Result>(
   { env, defer, organization: { organizationId } }: Pick<Requester, 'env' | 'defer'> & { organization: Organization },
   run: (caller: Caller) => Promise<Result>,
-): Promise<Result | Refused> {
+): Promise<Result | ReturnType<typeof noOrganization>> {
   const organization = await loadOrganization(env, organizationId);
   return organization ? run({ env, organization, defer }) : noOrganization();
 }

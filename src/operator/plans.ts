@@ -99,7 +99,10 @@ export const readPlan = read(
 export const archivePlan = change(operations.archivePlan, {
   action: 'plan.archive',
   subject: ({ params }) => params.planId,
-  decide: (request) => setArchived(request, true),
+  decide: (request) =>
+    request.organization.defaultPlanId === request.params.planId
+      ? refuse('CONFLICT', 'the plan is the default plan: choose another default plan before you archive it')
+      : setArchived(request, true),
 });
 
 export const restorePlan = change(operations.restorePlan, {
@@ -114,15 +117,12 @@ export const restorePlan = change(operations.restorePlan, {
  * unchanged.
  */
 async function setArchived(
-  { env, organization, params: { org, planId }, nowMs }: ChangeRequest<Archiving>,
+  { env, params: { org, planId }, nowMs }: ChangeRequest<Archiving>,
   archive: boolean,
-): Promise<Decided<Archiving>> {
+): Promise<Decided<typeof operations.restorePlan>> {
   const detail = await findDetail(env, org, planId);
   if (!detail) return noPlan();
   if ((detail.archivedAt !== null) === archive) return { unchanged: detail };
-  if (archive && organization.defaultPlanId === planId) {
-    return refuse('CONFLICT', 'the plan is the default plan: choose another default plan before you archive it');
-  }
   const archivedAt = archive ? new Date(nowMs).toISOString() : null;
   return {
     before: { archivedAt: detail.archivedAt },

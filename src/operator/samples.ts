@@ -54,7 +54,7 @@ export async function exportSamples(
   env: Env,
   organizationId: OrganizationId,
   query: SampleFilter,
-): Promise<Answer<ReadableStream<Uint8Array>>> {
+): Promise<Answer<ReadableStream<Uint8Array>, 'SAMPLES_EXPORTED', 'NOT_FOUND'>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
   const lines = exportLines(env, organizationId, filterOf(query), nowMs);

@@ -44,7 +44,10 @@ test('documents for two origins differ in the origin alone', () => {
 describe('is OpenAPI 3.1', () => {
   const name = z.string().regex(/^[a-zA-Z0-9._-]+$/);
   const schema = z.record(z.string(), z.unknown());
-  const reference = z.strictObject({ $ref: z.string().startsWith('#/components/') });
+  const reference = z.strictObject({
+    $ref: z.string().startsWith('#/components/'),
+    description: z.string().min(1).optional(),
+  });
   const media = z.record(
     z.string().regex(/^[\w.+-]+\/[\w.+-]+$/),
     z.strictObject({ schema, example: z.unknown().optional() }),

@@ -4,20 +4,21 @@
  */
 
 import type { BeginCallData, EndCallData } from '../../../src/contract/calls.ts';
+import { type BeginCallData, DERIVED_PREFIX } from '../../../src/contract/calls.ts';
 import { presentFigures, sumsSentence } from '../../../src/contract/denial.ts';
 import {
-  type Accepted,
-  type Answer,
   accept,
   answerText,
   closedByLimit,
   closedOnCredit,
   HELD_RETRY_SECONDS,
+  type Refused,
   refuse,
   tooManyAnswers,
 } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import { type Left, ROLLING_LIMIT } from '../../../src/contract/limit-headers.ts';
+import type { AnswerTo, RefusalTo } from '../../../src/contract/operations.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
@@ -68,13 +69,15 @@ export interface BeginOutcome {
   replayed: boolean;
   admission: Admission;
   /** The whole answer; of a new begin with its text, as it is stored. */
-  answer: Accepted<BeginCallData>;
+  answer: Extract<AnswerTo<'beginCall'>, { ok: true }>;
 }
 
-export function begin(context: Context, command: BeginCommand): Answer<BeginCallData> {
+export function begin(context: Context, command: BeginCommand): AnswerTo<'beginCall'> {
   return context.store.transaction(context.nowMs, () => {
     const outcome = beginOrReplay(context, command);
-    return outcome.ok ? outcome.answer : outcome;
+    if (outcome.ok) return outcome.answer;
+    // The gateway alone refuses what is held, with `beginServiceCall`.
+    return outcome as Refused<RefusalTo<'beginCall'>>;
   });
 }
 
@@ -170,7 +173,7 @@ function balanceHeld(denial: RecordedDenial) {
 /** Nobody gets this refusal: the Worker has the prompt counted, and begins again. */
 function toBeCounted(): RefusedBegin {
   const message = 'by its bytes the call costs more than the balance has; its vendor may count less';
-  return { ...refuse('CREDIT_REQUIRED', message), countFirst: true };
+  return { ...refuse('SERVICE_UNAVAILABLE', message), countFirst: true };
 }
 
 /** The state of the plan's rolling limit; `null` where the plan has none. */
@@ -252,7 +255,7 @@ function earlierOfSession(
 }
 
 function replayBegin(call: Call, text: string): BeginOutcome {
-  const answer = replay<BeginCallData>(text);
+  const answer = replay<BeginCallData, 'CALL_BEGIN_SUCCESS'>(text);
   return { ok: true, call, replayed: true, admission: admissionOf(answer.data, call), answer };
 }
 
@@ -309,11 +312,11 @@ export function voidCall({ store, nowMs }: Context, organizationId: Organization
   });
 }
 
-export function end(context: Context, command: EndCommand): Answer<EndCallData> {
+export function end(context: Context, command: EndCommand): AnswerTo<'endCall'> {
   return context.store.transaction(context.nowMs, () => endOrReplay(context, command));
 }
 
-function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData> {
+function endOrReplay(context: Context, command: EndCommand): AnswerTo<'endCall'> {
   const { store, nowMs } = context;
   const found = findCall(context, command);
   // Another organization learns nothing of this customer, not even which keys were used.
@@ -329,7 +332,7 @@ function endOrReplay(context: Context, command: EndCommand): Answer<EndCallData>
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
   if (!canEnd(stored.call)) {
     const answer = stored.endFingerprint === fingerprint ? store.answer(command.callId, 'end') : null;
-    return answer === null ? alreadyFinalized(stored.call) : replay<EndCallData>(answer);
+    return answer === null ? alreadyFinalized(stored.call) : replay(answer);
   }
   const ended = recordEnd(context, account, stored.call, command);
   const answer = answerOfEnd(context, ended);
@@ -358,7 +361,7 @@ export function findCall(
   return { account, stored: context.store.call(callId) };
 }
 
-export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome }: Ended): Accepted<EndCallData> {
+export function answerOfEnd({ store, nowMs }: Context, { account, call, outcome }: Ended) {
   return accept('CALL_END_SUCCESS', presentEnd(account, call, outcome, store.usageHours.velocity(nowMs)), nowMs);
 }
 

@@ -5,7 +5,14 @@
  * expired, calls past their deadline), and only then does its own work. A refusal writes nothing of its own.
  */
 
-import { type Accepted, type Answer, accept, answerText, refuse } from '../../../src/contract/errors.ts';
+import {
+  type Accepted,
+  type Answer,
+  accept,
+  answerText,
+  type ErrorCode,
+  refuse,
+} from '../../../src/contract/errors.ts';
 import {
   type Account,
   expireDue,
@@ -114,7 +121,7 @@ export function withAccount<Data, Code extends string>(
   { organizationId }: ReadUsageCommand,
   present: (account: Account) => Data,
   code: Code,
-): Answer<Data, Code> {
+): Answer<Data, Code, 'CUSTOMER_NOT_FOUND'> {
   return context.store.transaction(context.nowMs, () => {
     const known = context.store.account();
     if (!known || known.organizationId !== organizationId) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
@@ -126,13 +133,13 @@ export function withAccount<Data, Code extends string>(
  * A change under an idempotency key: the stored answer where the key was used, else the answer of `change`, which is
  * stored with what it changed. A refusal leaves the key free.
  */
-export function keyed<Data, Code extends string>(
+export function keyed<Data, Code extends string, Refusals extends ErrorCode>(
   { store, nowMs }: Context,
   operation: string,
   { idempotencyKey: key, fingerprint }: { idempotencyKey: string | null; fingerprint: string },
-  change: () => Answer<Data, Code>,
-): Answer<Data, Code> {
-  const changed = (): Answer<Data, Code> => {
+  change: () => Answer<Data, Code, Refusals>,
+): Answer<Data, Code, Refusals | 'IDEMPOTENCY_KEY_CONFLICT'> {
+  const changed = () => {
     const used = key === null ? null : store.idempotencyKey(operation, key);
     if (used) return used.fingerprint === fingerprint ? replay<Data, Code>(used.answer) : keyConflict();
     const answer = change();

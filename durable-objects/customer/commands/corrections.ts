@@ -4,7 +4,7 @@
  */
 
 import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src/contract/corrections.ts';
-import { type Accepted, accept, badRequest, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, accept, badRequest, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
 import { type Account, periodOf } from '../../../src/domain/account.ts';
@@ -163,7 +163,7 @@ function wouldMoveCharge({ outcome }: Call, { stripeCustomerId }: CallReport): b
 function findCorrectable(
   context: Context,
   { organizationId, callId, old, limits }: Pick<ReverseCallCommand, 'organizationId' | 'callId' | 'old' | 'limits'>,
-): Result<{ account: Account; call: Call }> {
+) {
   const { store, nowMs } = context;
   const known = store.account();
   if (known?.organizationId !== organizationId) return callNotFound(context, { organizationId });
@@ -174,7 +174,7 @@ function findCorrectable(
   if (closed) return closed;
   if (call.revision < store.corrections.revision(callId)) return historyBehind();
   if (call.reversedAtMs === undefined && isTooOld({ atMs: call.startedAtMs, nowMs })) return tooOld();
-  return { ok: true, account, call };
+  return { ok: true as const, account, call };
 }
 
 function amendedCall(

@@ -5,7 +5,7 @@
  * answered from the call, so no answer of an end is stored for it.
  */
 
-import { type Accepted, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, type Refusal, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type AdmittedLine, admitLine, afterLine, giveBackLine } from '../../../src/domain/batch-hold.ts';
 import { canEnd } from '../../../src/domain/call.ts';
 import type { CallId } from '../../../src/domain/ids.ts';
@@ -15,6 +15,7 @@ import type {
   BeginCommand,
   BeginServiceCallCommand,
   EndServiceCallCommand,
+  RefusedBegin,
   ServiceCallBegin,
   ServiceCallEnd,
   StoredServiceCall,
@@ -56,7 +57,10 @@ export function beginServiceCall(context: Context, command: BeginServiceCallComm
 }
 
 /** Counts a request of a browser's session that is free or has failed, or may fail still. */
-export function countSessionRequest({ store, nowMs }: Pick<Context, 'store' | 'nowMs'>, session: string): Result {
+export function countSessionRequest(
+  { store, nowMs }: Pick<Context, 'store' | 'nowMs'>,
+  session: string,
+): Result<object, Refusal<'RATE_LIMITED'>> {
   const resumeAtMs = store.sessionRequests.count(session, nowMs);
   if (resumeAtMs === null) return { ok: true };
   const retryAfterSeconds = Math.max(1, Math.ceil((resumeAtMs - nowMs) / SECOND_MS));
@@ -77,7 +81,7 @@ export function recordServiceCall(
   begin: BeginCommand,
   end: Omit<EndServiceCallCommand, 'callId'>,
   { requestName, tier }: BatchLine,
-): ServiceCallEnd {
+): ServiceCallEnd | RefusedBegin {
   const { store, nowMs } = context;
   return store.transaction(nowMs, () => {
     let line: AdmittedLine | null = null;

@@ -3,8 +3,15 @@
  */
 
 import type { Complete } from '../../../src/contract/complete.ts';
-import type { ChangePlanData, CustomerUsageData } from '../../../src/contract/customers.ts';
-import { type Answer, accept, planIsArchived, type Result } from '../../../src/contract/errors.ts';
+import type { ChangePlanData } from '../../../src/contract/customers.ts';
+import {
+  type Answer,
+  accept,
+  type ErrorCode,
+  planIsArchived,
+  type Refusal,
+  type Result,
+} from '../../../src/contract/errors.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
 import {
   type Account,
@@ -23,7 +30,6 @@ import type {
   ChangePlanCommand,
   CustomerHistory,
   HistoryCommand,
-  InspectedCustomer,
   MigrateCommand,
   ProvisionCommand,
   ReadUsageCommand,
@@ -31,6 +37,7 @@ import type {
   ReplenishCommand,
   SetCanceledCommand,
 } from '../../../src/objects/customer-commands.ts';
+import type { CustomerRpc } from '../../../src/objects/rpc.ts';
 import { sentColumns } from '../../../src/objects/series-hours.ts';
 import { HOUR_MS } from '../../../src/platform/time.ts';
 import { weekPeriods } from '../../../src/readings/usage/weeks.ts';
@@ -84,15 +91,15 @@ export function replenish(context: Context, command: ReplenishCommand): AnswerTo
 }
 
 /** A keyed change of a live subscription. A canceled one is refused as one that does not exist. */
-function changeSubscription<Code extends string>(
+function changeSubscription<Code extends string, Refusals extends ErrorCode = never>(
   context: Context,
   command: ReplenishCommand,
   operation: string,
   code: Code,
-  change: (account: Account) => Result<{ account: Account }>,
-): Answer<ChangePlanData, Code> {
+  change: (account: Account) => Result<{ account: Account }, Refusal<Refusals>>,
+): Answer<ChangePlanData, Code, Refusals | 'SUBSCRIPTION_NOT_FOUND' | 'IDEMPOTENCY_KEY_CONFLICT'> {
   const { store, nowMs } = context;
-  return keyed(context, operation, command, () => {
+  return keyed<ChangePlanData, Code, Refusals | 'SUBSCRIPTION_NOT_FOUND'>(context, operation, command, () => {
     const account = liveAccount(context, command.organizationId);
     if (!account) return noSubscription();
     const changed = change(account);
@@ -118,7 +125,7 @@ export function migrate({ store, nowMs, ...more }: Context, { organizationId, ta
   });
 }
 
-export function readUsage(context: Context, command: ReadUsageCommand): AnswerTo<'readUsage'> {
+export function readUsage(context: Context, command: ReadUsageCommand): ReturnType<CustomerRpc['readUsage']> {
   return withAccount(context, command, (account) => presentCustomer(account, command.models), 'CUSTOMER_READY');
 }
 
@@ -166,7 +173,10 @@ function latestRefused(store: Context['store'], { subscription }: Account): Refu
   return money ? { atMs: latest.startedAtMs, money, open: latest.denial?.open } : null;
 }
 
-export function cancelOrReactivate(context: Context, command: SetCanceledCommand): Answer<CustomerUsageData> {
+export function cancelOrReactivate(
+  context: Context,
+  command: SetCanceledCommand,
+): ReturnType<CustomerRpc['setCanceled']> {
   const code = command.canceled ? 'CUSTOMER_CANCELED' : 'CUSTOMER_REACTIVATED';
   return withAccount(
     context,
@@ -192,7 +202,7 @@ export function releaseStripe(context: Context, organizationId: OrganizationId, 
   });
 }
 
-export function inspect(context: Context, command: ReadUsageCommand): Answer<InspectedCustomer> {
+export function inspect(context: Context, command: ReadUsageCommand): ReturnType<CustomerRpc['inspect']> {
   return withAccount(
     context,
     command,

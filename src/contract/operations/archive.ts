@@ -15,6 +15,7 @@ export const archive = {
     query: ListQuery,
     code: 'ARCHIVE_LISTED',
     data: listOf(ArchivedDay),
+    refusals: ['NOT_FOUND'],
   }),
   verifyArchive: operation({
     operationId: 'verifyArchive',
@@ -25,6 +26,7 @@ export const archive = {
     query: ListQuery.pick({ cursor: true }),
     code: 'ARCHIVE_VERIFIED',
     data: VerifiedArchive,
+    refusals: ['NOT_FOUND'],
   }),
   exportHistory: operation({
     operationId: 'exportHistory',

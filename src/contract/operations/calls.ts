@@ -28,6 +28,15 @@ export const calls = {
     body: BeginCallRequest,
     code: 'CALL_BEGIN_SUCCESS',
     data: BeginCallData,
+    refusals: [
+      'BOUND_UNKNOWN',
+      'FEATURE_NOT_ALLOWED',
+      'MODEL_NOT_ALLOWED',
+      'MODEL_NOT_PRICED',
+      'SUBSCRIPTION_NOT_FOUND',
+      'IDEMPOTENCY_KEY_CONFLICT',
+      'RATE_LIMITED',
+    ],
   }),
   endCall: operation({
     operationId: 'endCall',
@@ -38,6 +47,7 @@ export const calls = {
     body: EndCallRequest,
     code: 'CALL_END_SUCCESS',
     data: EndCallData,
+    refusals: ['FEATURE_NOT_ALLOWED', 'CALL_NOT_FOUND', 'CALL_ALREADY_FINALIZED', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   makeCall: operation({
     operationId: 'makeCall',
@@ -49,6 +59,18 @@ export const calls = {
     code: 'CALL_SUCCESS',
     otherCodes: ['CALL_VENDOR_WARNING'],
     data: CallData,
+    refusals: [
+      'BOUND_UNKNOWN',
+      'FEATURE_NOT_ALLOWED',
+      'MODEL_NOT_ALLOWED',
+      'MODEL_NOT_PRICED',
+      'CALL_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
+      'CALL_ALREADY_FINALIZED',
+      'CALL_IN_FLIGHT',
+      'IDEMPOTENCY_KEY_CONFLICT',
+      'RATE_LIMITED',
+    ],
   }),
   readCall: operation({
     operationId: 'readCall',
@@ -59,6 +81,7 @@ export const calls = {
     params: z.object({ callId }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
+    refusals: ['CALL_NOT_FOUND'],
   }),
   listCalls: operation({
     operationId: 'listCalls',
@@ -92,6 +115,7 @@ export const calls = {
     params: organizationParam.extend({ callId }),
     code: 'CALL_PRICING_RETRIEVED',
     data: ReadCallData,
+    refusals: ['CALL_NOT_FOUND'],
   }),
   reverseCall: operation({
     operationId: 'reverseCall',
@@ -103,6 +127,7 @@ export const calls = {
     body: CorrectionRequest,
     code: 'CALL_REVERSED',
     data: ReversedCall,
+    refusals: ['FEATURE_NOT_ALLOWED', 'CALL_NOT_FOUND', 'CONFLICT'],
   }),
   amendCall: operation({
     operationId: 'amendCall',
@@ -114,6 +139,7 @@ export const calls = {
     body: AmendCallRequest,
     code: 'CALL_AMENDED',
     data: AmendedCall,
+    refusals: ['FEATURE_NOT_ALLOWED', 'CALL_NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT', 'PRICE_UNAVAILABLE'],
   }),
   incrementMeter: operation({
     operationId: 'incrementMeter',
@@ -124,6 +150,13 @@ export const calls = {
     body: IncrementMeterRequest,
     code: 'CUSTOM_METER_SUCCESS',
     data: CustomMeterData,
+    refusals: [
+      'METER_NOT_ENABLED',
+      'FEATURE_NOT_ALLOWED',
+      'SUBSCRIPTION_NOT_FOUND',
+      'CUSTOM_METER_CONFLICT',
+      'IDEMPOTENCY_KEY_CONFLICT',
+    ],
   }),
   reverseMeterEvent: operation({
     operationId: 'reverseMeterEvent',
@@ -135,5 +168,6 @@ export const calls = {
     body: ReverseMeterEventRequest,
     code: 'METER_EVENT_REVERSED',
     data: ReversedMeterEvent,
+    refusals: ['FEATURE_NOT_ALLOWED', 'NOT_FOUND', 'CONFLICT'],
   }),
 } as const satisfies Record<string, Operation>;

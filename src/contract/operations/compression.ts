@@ -36,6 +36,7 @@ export const compression = {
     body: CompressPromptRequest,
     code: 'PROMPT_COMPRESSION_RECORDED',
     data: CompressPromptData,
+    refusals: ['FEATURE_NOT_ALLOWED', 'CALL_NOT_FOUND', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   authorizeCompression: operation({
     operationId: 'authorizeCompression',
@@ -47,6 +48,7 @@ export const compression = {
     body: AuthorizeCompressionRequest,
     code: 'COMPRESSION_AUTHORIZED',
     data: CompressionAuthorization,
+    refusals: ['CREDIT_REQUIRED'],
   }),
   readCompressionProfile: operation({
     operationId: 'readCompressionProfile',
@@ -89,6 +91,7 @@ export const compression = {
     body: StartCompressionJobRequest,
     code: 'COMPRESSION_JOB_STARTED',
     data: StartedCompressionJob,
+    refusals: ['IDEMPOTENCY_KEY_CONFLICT', 'RATE_LIMITED'],
   }),
   readCompressionJob: operation({
     operationId: 'readCompressionJob',
@@ -99,6 +102,7 @@ export const compression = {
     params: z.object({ jobId }),
     code: 'COMPRESSION_JOB_READ',
     data: CompressionJob,
+    refusals: ['COMPRESSION_JOB_NOT_FOUND'],
   }),
 } as const satisfies Record<string, Operation>;
 
@@ -145,6 +149,7 @@ export const operatorCompression = {
     body: OperatorStartCompressionJobRequest,
     code: 'COMPRESSION_JOB_STARTED',
     data: StartedCompressionJob,
+    refusals: ['RATE_LIMITED'],
   }),
   readOrganizationCompressionJob: operation({
     operationId: 'readOrganizationCompressionJob',
@@ -155,5 +160,6 @@ export const operatorCompression = {
     params: organizationParam.extend({ jobId }),
     code: 'COMPRESSION_JOB_READ',
     data: CompressionJob,
+    refusals: ['COMPRESSION_JOB_NOT_FOUND'],
   }),
 } as const satisfies Record<string, Operation>;

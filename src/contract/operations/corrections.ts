@@ -25,6 +25,7 @@ export const operatorCorrections = {
     body: CorrectionRequest,
     code: 'CALL_REVERSED',
     data: ReversedCall,
+    refusals: ['CALL_NOT_FOUND', 'CONFLICT'],
   }),
   operatorAmendCall: operation({
     operationId: 'operatorAmendCall',
@@ -36,6 +37,7 @@ export const operatorCorrections = {
     body: AmendCallRequest,
     code: 'CALL_AMENDED',
     data: AmendedCall,
+    refusals: ['CALL_NOT_FOUND', 'CONFLICT', 'PRICE_UNAVAILABLE'],
   }),
   operatorReverseMeterEvent: operation({
     operationId: 'operatorReverseMeterEvent',
@@ -47,5 +49,6 @@ export const operatorCorrections = {
     body: ReverseMeterEventRequest,
     code: 'METER_EVENT_REVERSED',
     data: ReversedMeterEvent,
+    refusals: ['CONFLICT'],
   }),
 } as const satisfies Record<string, Operation>;

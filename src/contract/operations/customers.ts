@@ -28,6 +28,7 @@ export const customers = {
     body: ProvisionCustomerRequest,
     code: 'CUSTOMER_READY',
     data: ProvisionCustomerData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   readUsage: operation({
     operationId: 'readUsage',
@@ -38,6 +39,7 @@ export const customers = {
     params: customerParam,
     code: 'CUSTOMER_READY',
     data: CustomerUsageData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   changePlan: operation({
     operationId: 'changePlan',
@@ -49,6 +51,7 @@ export const customers = {
     body: ChangePlanBody,
     code: 'PLAN_CHANGED',
     data: ChangePlanData,
+    refusals: ['PLAN_NOT_FOUND', 'SUBSCRIPTION_NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   replenishCustomer: operation({
     operationId: 'replenishCustomer',
@@ -60,6 +63,7 @@ export const customers = {
     body: ReplenishBody,
     code: 'CUSTOMER_REPLENISHED',
     data: ChangePlanData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   listCustomers: operation({
     operationId: 'listCustomers',

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import type { OrganizationId } from '../../domain/ids.ts';
-import type { Answer } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { branded, text } from '../fields.ts';
 import type { OperatorRole } from '../roles.ts';
 import type { LegacyGrant, Scope } from '../scopes.ts';
@@ -42,6 +42,8 @@ export interface Operation {
   /** Further result codes of a success. */
   otherCodes?: readonly string[];
   data: z.ZodType;
+  /** Why it is refused, beside what follows from its form (`answer.ts`). */
+  refusals?: readonly ErrorCode[];
   /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
   /** It is free, so a session may call it only a limited number of times in a minute. */
@@ -65,17 +67,6 @@ export interface InputOf<O> {
   query: Parsed<O, 'query'>;
   body: Parsed<O, 'body'>;
 }
-
-/** The data of its successful answer. */
-export type DataOf<O extends Operation> = z.output<O['data']>;
-
-/** The result codes of its successful answers. */
-type CodeOf<O extends Operation> =
-  | O['code']
-  | (O extends { otherCodes: readonly (infer Other extends string)[] } ? Other : never);
-
-/** The answer of an operation, as its entry describes it. */
-export type AnswerOf<O extends Operation> = Answer<DataOf<O>, CodeOf<O>>;
 
 /** Keeps the literal types of an entry, from which routes and use cases infer their input and their answers. */
 export function operation<const O extends Operation>(entry: O): O {

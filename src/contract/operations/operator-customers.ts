@@ -53,6 +53,7 @@ export const operatorCustomers = {
     body: ProvisionCustomerBody.omit({ ...KEYS, customerName: true }),
     code: 'CUSTOMER_READY',
     data: ProvisionCustomerData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   operatorChangePlan: operation({
     operationId: 'operatorChangePlan',
@@ -64,6 +65,7 @@ export const operatorCustomers = {
     body: ChangePlanBody.omit(KEYS),
     code: 'PLAN_CHANGED',
     data: ChangePlanData,
+    refusals: ['PLAN_NOT_FOUND', 'SUBSCRIPTION_NOT_FOUND', 'CONFLICT'],
   }),
   previewPlanChange: operation({
     operationId: 'previewPlanChange',
@@ -75,6 +77,7 @@ export const operatorCustomers = {
     query: ChangePlanBody.omit(KEYS),
     code: 'PLAN_CHANGE_PREVIEWED',
     data: PlanChangePreview,
+    refusals: ['CUSTOMER_NOT_FOUND', 'PLAN_NOT_FOUND', 'CONFLICT'],
   }),
   operatorReplenish: operation({
     operationId: 'operatorReplenish',
@@ -85,6 +88,7 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_REPLENISHED',
     data: ChangePlanData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   readCustomer: operation({
     operationId: 'readCustomer',
@@ -95,6 +99,7 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_READ',
     data: OperatorCustomer,
+    refusals: ['CUSTOMER_NOT_FOUND'],
   }),
   cancelCustomer: operation({
     operationId: 'cancelCustomer',
@@ -105,6 +110,7 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_CANCELED',
     data: CustomerUsageData,
+    refusals: ['CUSTOMER_NOT_FOUND'],
   }),
   reactivateCustomer: operation({
     operationId: 'reactivateCustomer',
@@ -115,6 +121,7 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_REACTIVATED',
     data: CustomerUsageData,
+    refusals: ['CUSTOMER_NOT_FOUND'],
   }),
   grantCredit: operation({
     operationId: 'grantCredit',
@@ -126,6 +133,7 @@ export const operatorCustomers = {
     body: GrantCreditRequest,
     code: 'CREDIT_GRANTED',
     data: GrantedCredit,
+    refusals: ['CUSTOMER_NOT_FOUND', 'CONFLICT'],
   }),
   revokeCredit: operation({
     operationId: 'revokeCredit',
@@ -137,6 +145,7 @@ export const operatorCustomers = {
     body: CorrectionRequest,
     code: 'CREDIT_REVOKED',
     data: RevokedCredit,
+    refusals: ['CUSTOMER_NOT_FOUND', 'CONFLICT'],
   }),
   eraseCustomer: operation({
     operationId: 'eraseCustomer',
@@ -147,6 +156,7 @@ export const operatorCustomers = {
     params: customerParam,
     code: 'CUSTOMER_ERASED',
     data: ErasedCustomer,
+    refusals: ['CUSTOMER_NOT_FOUND'],
   }),
   listSharedStripeCustomers: operation({
     operationId: 'listSharedStripeCustomers',

@@ -37,6 +37,7 @@ export const operators = {
     params: nameParam,
     code: 'OPERATOR_READ',
     data: NamedOperator,
+    refusals: ['NOT_FOUND'],
   }),
   putOperator: operation({
     operationId: 'putOperator',
@@ -48,6 +49,7 @@ export const operators = {
     body: PutOperatorRequest,
     code: 'OPERATOR_SAVED',
     data: NamedOperator,
+    refusals: ['CONFLICT'],
   }),
   deleteOperator: operation({
     operationId: 'deleteOperator',
@@ -58,5 +60,6 @@ export const operators = {
     params: nameParam,
     code: 'OPERATOR_REMOVED',
     data: RemovedOperator,
+    refusals: ['NOT_FOUND'],
   }),
 } as const satisfies Record<string, Operation>;

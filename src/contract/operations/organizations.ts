@@ -41,6 +41,7 @@ export const organizations = {
     body: CreateOrganizationRequest,
     code: 'ORGANIZATION_CREATED',
     data: Organization,
+    refusals: ['CONFLICT'],
   }),
   listOrganizations: operation({
     operationId: 'listOrganizations',
@@ -82,6 +83,7 @@ export const organizations = {
     body: UpdateOrganizationRequest,
     code: 'ORGANIZATION_UPDATED',
     data: Organization,
+    refusals: ['PLAN_NOT_FOUND', 'CONFLICT'],
   }),
   setModels: operation({
     operationId: 'setModels',
@@ -135,6 +137,7 @@ export const organizations = {
     body: SetPriceRequest,
     code: 'PRICE_SAVED',
     data: SavedPrice,
+    refusals: ['CONFLICT'],
   }),
   listPrices: operation({
     operationId: 'listPrices',
@@ -200,6 +203,7 @@ export const organizations = {
     body: SetVendorRequest,
     code: 'VENDOR_SAVED',
     data: Vendor,
+    refusals: ['CONFLICT'],
   }),
   listVendors: operation({
     operationId: 'listVendors',
@@ -275,6 +279,7 @@ export const organizations = {
     body: RotateKeyRequest,
     code: 'KEY_ROTATED',
     data: RotatedKey,
+    refusals: ['CONFLICT'],
   }),
   updateKey: operation({
     operationId: 'updateKey',
@@ -286,6 +291,7 @@ export const organizations = {
     body: UpdateKeyRequest,
     code: 'KEY_UPDATED',
     data: Key,
+    refusals: ['CONFLICT'],
   }),
   revokeKey: operation({
     operationId: 'revokeKey',

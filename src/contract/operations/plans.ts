@@ -40,6 +40,7 @@ export const plans = {
     params: planParam,
     code: 'PLAN_READ',
     data: PlanDetail,
+    refusals: ['PLAN_NOT_FOUND'],
   }),
   archivePlan: operation({
     operationId: 'archivePlan',
@@ -50,6 +51,7 @@ export const plans = {
     params: planParam,
     code: 'PLAN_ARCHIVED',
     data: PlanDetail,
+    refusals: ['PLAN_NOT_FOUND', 'CONFLICT'],
   }),
   restorePlan: operation({
     operationId: 'restorePlan',
@@ -60,6 +62,7 @@ export const plans = {
     params: planParam,
     code: 'PLAN_RESTORED',
     data: PlanDetail,
+    refusals: ['PLAN_NOT_FOUND'],
   }),
   migratePlan: operation({
     operationId: 'migratePlan',
@@ -71,6 +74,7 @@ export const plans = {
     body: MigratePlanRequest,
     code: 'MIGRATION_STARTED',
     data: StartedMigration,
+    refusals: ['PLAN_NOT_FOUND'],
   }),
   readMigration: operation({
     operationId: 'readMigration',

@@ -52,6 +52,7 @@ export const readings = {
     query: UsageContextQuery,
     code: 'USAGE_CONTEXT_READ',
     data: UsageContextData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   readForecast: operation({
     operationId: 'readForecast',
@@ -63,6 +64,7 @@ export const readings = {
     query: ForecastQuery,
     code: 'FORECAST_READ',
     data: ForecastData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   listLedger: operation({
     operationId: 'listLedger',
@@ -74,6 +76,7 @@ export const readings = {
     query: LedgerQuery,
     code: 'LEDGER_LISTED',
     data: listOf(LedgerItem),
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
     csv: true,
   }),
   readModelRadar: operation({
@@ -119,6 +122,7 @@ export const readings = {
     query: UsageContextQuery,
     code: 'USAGE_CONTEXT_READ',
     data: UsageContextData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   readOrganizationForecast: operation({
     operationId: 'readOrganizationForecast',
@@ -130,6 +134,7 @@ export const readings = {
     query: ForecastQuery,
     code: 'FORECAST_READ',
     data: ForecastData,
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
   }),
   listCustomerLedger: operation({
     operationId: 'listCustomerLedger',
@@ -142,6 +147,7 @@ export const readings = {
     query: LedgerQuery,
     code: 'LEDGER_LISTED',
     data: listOf(LedgerItem),
+    refusals: ['SUBSCRIPTION_NOT_FOUND'],
     csv: true,
   }),
   readOrganizationMargin: operation({
@@ -165,6 +171,7 @@ export const readings = {
     query: CustomerMarginsQuery,
     code: 'CUSTOMER_MARGINS_LISTED',
     data: CustomerMarginsData,
+    refusals: ['CONFLICT'],
     csv: true,
   }),
   readCustomerMargin: operation({
@@ -177,6 +184,7 @@ export const readings = {
     query: MarginQuery,
     code: 'CUSTOMER_MARGIN_READ',
     data: CustomerMarginData,
+    refusals: ['CUSTOMER_NOT_FOUND'],
   }),
   readOrganizationModelRadar: operation({
     operationId: 'readOrganizationModelRadar',

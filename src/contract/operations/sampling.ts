@@ -54,6 +54,7 @@ export const sampling = {
     bodyBytesMax: SAMPLE_BYTES_MAX,
     code: 'SAMPLE_STORED',
     data: StoredSample,
+    refusals: ['FEATURE_NOT_ALLOWED', 'IDEMPOTENCY_KEY_CONFLICT', 'QUOTA_EXCEEDED'],
   }),
   setSampling: operation({
     operationId: 'setSampling',

@@ -37,6 +37,7 @@ export const service = {
     bodyBytesMax: CATALOG_BYTES_MAX,
     code: 'CATALOG_PUBLISHED',
     data: PublishedCatalog,
+    refusals: ['CONFLICT'],
   }),
   listReviews: operation({
     operationId: 'listReviews',
@@ -57,6 +58,7 @@ export const service = {
     params: reviewParam,
     code: 'REVIEW_READ',
     data: CatalogReview,
+    refusals: ['NOT_FOUND'],
   }),
   putReview: operation({
     operationId: 'putReview',
@@ -68,6 +70,7 @@ export const service = {
     body: SetReviewRequest,
     code: 'REVIEW_SAVED',
     data: CatalogReview,
+    refusals: ['NOT_FOUND', 'CONFLICT'],
   }),
   deleteReview: operation({
     operationId: 'deleteReview',
@@ -78,6 +81,7 @@ export const service = {
     params: reviewParam,
     code: 'REVIEW_DELETED',
     data: DeletedReview,
+    refusals: ['NOT_FOUND'],
   }),
   listEvents: operation({
     operationId: 'listEvents',
@@ -107,6 +111,7 @@ export const service = {
     query: AttentionQuery,
     code: 'ATTENTION_READ',
     data: Attention,
+    refusals: ['NOT_FOUND'],
   }),
   searchEverything: operation({
     operationId: 'searchEverything',
@@ -118,6 +123,7 @@ export const service = {
     query: SearchQuery,
     code: 'SEARCH_DONE',
     data: SearchData,
+    refusals: ['NOT_FOUND'],
   }),
   readHealth: operation({
     operationId: 'readHealth',

@@ -14,6 +14,7 @@ export const sessions = {
     body: ClientSessionRequest,
     code: 'CLIENT_SESSION_CREATED',
     data: ClientSessionData,
+    refusals: ['FEATURE_NOT_ALLOWED', 'MODEL_NOT_ALLOWED'],
   }),
   createGatewaySession: operation({
     operationId: 'createGatewaySession',

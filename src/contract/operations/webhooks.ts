@@ -45,6 +45,7 @@ export const webhooks = {
     body: SetWebhookRequest,
     code: 'WEBHOOK_SAVED',
     data: SavedWebhook,
+    refusals: ['CONFLICT'],
   }),
   listWebhooks: operation({
     operationId: 'listWebhooks',
@@ -66,6 +67,7 @@ export const webhooks = {
     params: ofOrganization,
     code: 'WEBHOOK_READ',
     data: WebhookDetail,
+    refusals: ['NOT_FOUND'],
   }),
   deleteWebhook: operation({
     operationId: 'deleteWebhook',
@@ -76,6 +78,7 @@ export const webhooks = {
     params: ofOrganization,
     code: 'WEBHOOK_DELETED',
     data: DeletedWebhook,
+    refusals: ['NOT_FOUND'],
   }),
   testWebhook: operation({
     operationId: 'testWebhook',
@@ -86,6 +89,7 @@ export const webhooks = {
     params: ofOrganization,
     code: 'WEBHOOK_TESTED',
     data: TestedWebhook,
+    refusals: ['NOT_FOUND', 'CONFLICT'],
   }),
   replayWebhook: operation({
     operationId: 'replayWebhook',
@@ -97,6 +101,7 @@ export const webhooks = {
     body: ReplayRequest,
     code: 'WEBHOOK_REPLAY_STARTED',
     data: StartedReplay,
+    refusals: ['NOT_FOUND', 'CONFLICT'],
   }),
   rotateWebhook: operation({
     operationId: 'rotateWebhook',
@@ -107,6 +112,7 @@ export const webhooks = {
     params: ofOrganization,
     code: 'WEBHOOK_ROTATED',
     data: RotatedWebhook,
+    refusals: ['NOT_FOUND'],
   }),
   listDeliveries: operation({
     operationId: 'listDeliveries',
@@ -118,6 +124,7 @@ export const webhooks = {
     query: ListQuery,
     code: 'DELIVERIES_LISTED',
     data: listOf(Delivery),
+    refusals: ['NOT_FOUND'],
   }),
   sendDelivery: operation({
     operationId: 'sendDelivery',
@@ -128,6 +135,7 @@ export const webhooks = {
     params: deliveryOfOrganization,
     code: 'DELIVERY_SENT_AGAIN',
     data: SentAgain,
+    refusals: ['NOT_FOUND', 'CONFLICT'],
   }),
   putOwnWebhook: operation({
     operationId: 'putOwnWebhook',
@@ -140,6 +148,7 @@ export const webhooks = {
     body: SetWebhookRequest,
     code: 'WEBHOOK_SAVED',
     data: SavedWebhook,
+    refusals: ['CONFLICT'],
   }),
   listOwnWebhooks: operation({
     operationId: 'listOwnWebhooks',
@@ -160,6 +169,7 @@ export const webhooks = {
     params: webhookParam,
     code: 'WEBHOOK_READ',
     data: WebhookDetail,
+    refusals: ['NOT_FOUND'],
   }),
   deleteOwnWebhook: operation({
     operationId: 'deleteOwnWebhook',
@@ -171,6 +181,7 @@ export const webhooks = {
     params: webhookParam,
     code: 'WEBHOOK_DELETED',
     data: DeletedWebhook,
+    refusals: ['NOT_FOUND'],
   }),
   testOwnWebhook: operation({
     operationId: 'testOwnWebhook',
@@ -182,6 +193,7 @@ export const webhooks = {
     params: webhookParam,
     code: 'WEBHOOK_TESTED',
     data: TestedWebhook,
+    refusals: ['NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   replayOwnWebhook: operation({
     operationId: 'replayOwnWebhook',
@@ -194,6 +206,7 @@ export const webhooks = {
     body: ReplayRequest,
     code: 'WEBHOOK_REPLAY_STARTED',
     data: StartedReplay,
+    refusals: ['NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   rotateOwnWebhook: operation({
     operationId: 'rotateOwnWebhook',
@@ -205,6 +218,7 @@ export const webhooks = {
     params: webhookParam,
     code: 'WEBHOOK_ROTATED',
     data: RotatedWebhook,
+    refusals: ['NOT_FOUND', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
   listOwnDeliveries: operation({
     operationId: 'listOwnDeliveries',
@@ -216,6 +230,7 @@ export const webhooks = {
     query: ListQuery,
     code: 'DELIVERIES_LISTED',
     data: listOf(Delivery),
+    refusals: ['NOT_FOUND'],
   }),
   sendOwnDelivery: operation({
     operationId: 'sendOwnDelivery',
@@ -227,5 +242,6 @@ export const webhooks = {
     params: deliveryParam,
     code: 'DELIVERY_SENT_AGAIN',
     data: SentAgain,
+    refusals: ['NOT_FOUND', 'CONFLICT', 'IDEMPOTENCY_KEY_CONFLICT'],
   }),
 } as const satisfies Record<string, Operation>;

@@ -15,7 +15,7 @@ import { beginCommand, underKey } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { explicitKey, sessionKeyHash } from '../../metering/idempotency.ts';
 import { withClaimedStripe } from '../../metering/stripe-customers.ts';
-import { ask, customerByName } from '../../objects/addresses.ts';
+import { ask, type CustomerStub, customerByName } from '../../objects/addresses.ts';
 import { sendCommand } from '../../objects/command-text.ts';
 import type {
   Admission,
@@ -26,6 +26,7 @@ import type {
   StoredServiceCall,
 } from '../../objects/customer-commands.ts';
 import type { CustomerRpc } from '../../objects/rpc.ts';
+import { holderName } from '../../platform/session-token.ts';
 import { timeOrderedId } from '../../platform/time-ordered-id.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
 
@@ -87,12 +88,7 @@ export async function beginServiceCall(
   const keyless = explicitKey(headerKey, request) === null;
   const command = await beginCommand(caller, request, keyless ? '' : fingerprint, 'API');
   const requestId = timeOrderedId(Date.now());
-  const send = async (
-    customer: DurableObjectStub<CustomerRpc>,
-    key: CallKey,
-    bounds: CallBound[],
-    counted: boolean,
-  ) => {
+  const send = async (customer: CustomerStub, key: CallKey, bounds: CallBound[], counted: boolean) => {
     const whole: BeginServiceCallCommand = {
       ...command,
       ...(deadlineMs !== undefined && { deadlineMs }),

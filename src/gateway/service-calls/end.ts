@@ -8,8 +8,9 @@ import { type Catalog, modelKeyOf } from '../../catalog/model.ts';
 import { type OwnPrices, pricedParts, resolvePrice, resolvePriceFor } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { EndCallData } from '../../contract/calls.ts';
-import type { Accepted, Refusal } from '../../contract/errors.ts';
+import type { Accepted, Refused } from '../../contract/errors.ts';
 import type { Left } from '../../contract/limit-headers.ts';
+import type { RefusalTo } from '../../contract/operations.ts';
 import { type Facts, factsOf } from '../../domain/call-facts.ts';
 import type { CallPart } from '../../domain/call-parts.ts';
 import type { CallReport } from '../../domain/call-report.ts';
@@ -73,7 +74,7 @@ export interface LostPart extends Omit<LostAttempt, 'estimate'> {
 const MESSAGE_LENGTH_MAX = 15 * 1024 * 1024;
 
 export type EndedServiceCall =
-  | { ok: false; refusal: Refusal }
+  | Refused<RefusalTo<'endCall'>>
   | {
       ok: true;
       /** `null` if it is not known. */

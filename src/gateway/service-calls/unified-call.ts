@@ -7,10 +7,10 @@ import { modelToRecord } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { BeginCallData, EndCallData } from '../../contract/calls.ts';
 import { type Complete, complete } from '../../contract/complete.ts';
-import { type Accepted, accept, refuse } from '../../contract/errors.ts';
+import { type Accepted, accept, type Refused, refuse } from '../../contract/errors.ts';
 import { isRecord } from '../../contract/identity.ts';
 import { closedFeature } from '../../contract/key-limits.ts';
-import type { AnswerTo } from '../../contract/operations.ts';
+import type { AnswerTo, RefusalTo } from '../../contract/operations.ts';
 import type { CallData, CallRequest } from '../../contract/unified-call.ts';
 import { takeFacts } from '../../domain/call-facts.ts';
 import type { Nothing } from '../../domain/call-report.ts';
@@ -114,7 +114,8 @@ export async function makeCall(
     wantsAnswer: true,
   };
   const begun = await beginServiceCall(caller, toMake, headerKey);
-  if (!begun.ok) return begun;
+  // `BALANCE_HELD` only refuses a begin that asks for it.
+  if (!begun.ok) return begun as Refused<RefusalTo<'beginCall'>>;
   const { answer, replayed, admission } = begun;
   if (!answer) throw new Error('the answer of the begin was asked for');
   const { result, data } = answer;

@@ -50,7 +50,7 @@ function render(): OpenApiDocument {
     components: {
       schemas: componentsOf(all),
       parameters: PARAMETERS,
-      responses: { ...errorResponses(ErrorEnvelope), ...otherErrorResponses(OTHER_ERRORS) },
+      responses: { ...errorResponses(ErrorEnvelope, all), ...otherErrorResponses(OTHER_ERRORS) },
       headers: HEADERS,
       securitySchemes: SECURITY_SCHEMES,
     },

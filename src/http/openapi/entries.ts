@@ -2,8 +2,9 @@
  * All routes of the contract in one form: the metering interface, the operator API, the gateway and the public lookup.
  */
 import type { z } from 'zod';
+import type { ErrorCode } from '../../contract/errors.ts';
 import { type GatewayOperation, gatewayOperations } from '../../contract/gateway/operations.ts';
-import { type Operation, operations, responseSchema, type Security } from '../../contract/operations.ts';
+import { type Operation, operations, refusalCodes, responseSchema, type Security } from '../../contract/operations.ts';
 import type { ExampleId } from './examples.ts';
 import { type LookupOperation, lookupOperations } from './lookup.ts';
 import type { Route } from './shell.ts';
@@ -26,6 +27,7 @@ export interface Entry extends Route {
   /** The name of the answer's schema, unless it is exported under another name. */
   answerName: string;
   codes: readonly string[];
+  refusals: readonly ErrorCode[];
 }
 
 function allEntries(): Entry[] {
@@ -36,7 +38,7 @@ function allEntries(): Entry[] {
   ];
 }
 
-const COMMON = { form: false, anyBody: false, lines: false, vendorType: false, codes: [] };
+const COMMON = { form: false, anyBody: false, lines: false, vendorType: false, codes: [], refusals: [] };
 
 function fromOperation(operation: Operation): Entry {
   const { operationId, security, data, code, otherCodes = [], lines = false } = operation;
@@ -52,6 +54,7 @@ function fromOperation(operation: Operation): Entry {
     answer: lines ? () => data : once(() => responseSchema(operation)),
     answerName: `${capital(operationId)}Response`,
     codes: [code, ...otherCodes],
+    refusals: refusalCodes(operation),
   };
 }
 

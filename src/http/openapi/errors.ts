@@ -1,12 +1,12 @@
 /**
- * Errors in the OpenAPI document: a response component for each status with its codes, and the statuses of each route.
+ * Errors in the OpenAPI document: a response component for each status, and the statuses and codes of each route.
  */
 import type { z } from 'zod';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
 import { ERROR_STATUS } from '../../contract/errors.ts';
 import { type ErrorForm, errorFormAt } from '../../contract/gateway/answers.ts';
-import type { Security } from '../../contract/operations.ts';
-import type { Reference } from './types.ts';
+import type { Entry } from './entries.ts';
+import type { AnswerReference } from './types.ts';
 
 const RESPONSES_POINTER = '#/components/responses/';
 
@@ -29,22 +29,14 @@ const MEANING: Record<number, string> = {
  * A response for each status of the envelope's errors, in the media type of the metering interface, and in that of the
  * operator API. A route offers only one type: some generated clients ask for `application/json` whenever it is offered.
  */
-export function errorResponses(schema: z.ZodType) {
-  return Object.fromEntries(
-    Object.entries(MEANING).flatMap(([status, meaning]) => {
-      const codes = Object.entries(ERROR_STATUS).filter(([, of]) => of === Number(status));
-      const description = `${meaning}. ${codes.map(([code]) => `\`${code}\``).join(', ')}`;
-      const ofOperator = { description, content: { 'application/json': { schema } } };
-      return [
-        [`Error${status}`, { description, content: { [MEDIA_TYPE]: { schema } } }],
-        ...(OPERATOR_NEVER.has(status) ? [] : [[`OperatorError${status}`, ofOperator] as const]),
-      ];
-    }),
-  );
+export function errorResponses(schema: z.ZodType, entries: readonly Entry[]) {
+  const used = new Set(entries.flatMap((entry) => Object.values(responsesOf(entry)).map(({ $ref }) => $ref)));
+  const responses = Object.entries(MEANING).flatMap(([status, description]) => [
+    [`Error${status}`, { description, content: { [MEDIA_TYPE]: { schema } } }] as const,
+    [`OperatorError${status}`, { description, content: { 'application/json': { schema } } }] as const,
+  ]);
+  return Object.fromEntries(responses.filter(([name]) => used.has(RESPONSES_POINTER + name)));
 }
-
-/** Statuses that no route of the operator API has. */
-const OPERATOR_NEVER: ReadonlySet<string> = new Set(['402', '406']);
 
 interface OtherErrors {
   openAi: z.ZodType;
@@ -81,29 +73,9 @@ const GATEWAY_ERRORS = {
   google: 'GoogleError',
 } as const satisfies Record<ErrorForm, string>;
 
-interface Refusing {
-  kind: 'envelope' | 'gateway' | 'lookup';
-  id: string;
-  method: string;
-  path: string;
-  security: Security | null;
-  params?: unknown;
-  query?: unknown;
-  body?: unknown;
-}
-
-/** The error responses of a route. */
-export function responsesOf({
-  kind,
-  id,
-  method,
-  path,
-  security,
-  params,
-  query,
-  body,
-}: Refusing): Record<string, Reference> {
-  const reference = (name: string): Reference => ({ $ref: RESPONSES_POINTER + name });
+/** The error responses of a route. Those of the envelope name the operation's own codes. */
+export function responsesOf({ kind, path, security, refusals }: Entry): Record<string, AnswerReference> {
+  const reference = (name: string): AnswerReference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup')
     return {
       '304': reference('NotModified'),
@@ -113,21 +85,12 @@ export function responsesOf({
   if (kind === 'gateway') {
     return { default: reference(GATEWAY_ERRORS[errorFormAt(path)]) };
   }
-  const isOperator = security?.kind === 'operator';
-  const input = body !== undefined || query !== undefined || params !== undefined || method === 'POST';
-  const statuses = [
-    ...(input ? [400] : []),
-    401,
-    ...(id === 'authorizeCompression' ? [402] : []),
-    403,
-    ...(isOperator ? [] : [406]),
-    ...(path.includes('{') || body !== undefined ? [404] : []),
-    ...(method === 'GET' ? [] : [409]),
-    ...(body === undefined ? [] : [413, 415]),
-    429,
-    500,
-    503,
-  ];
-  const name = isOperator ? 'OperatorError' : 'Error';
-  return Object.fromEntries(statuses.map((status) => [String(status), reference(`${name}${status}`)]));
+  const name = security?.kind === 'operator' ? 'OperatorError' : 'Error';
+  const byStatus = Map.groupBy(refusals, (code) => ERROR_STATUS[code]);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => {
+      const description = `${MEANING[status]}. ${codes.map((code) => `\`${code}\``).join(', ')}`;
+      return [String(status), { ...reference(`${name}${status}`), description }];
+    }),
+  );
 }

@@ -49,7 +49,7 @@ export interface OpenApiOperation {
   security: Record<string, string[]>[];
   parameters: (Parameter | Reference)[];
   requestBody?: { required: boolean; description?: string; content: Record<string, MediaType> };
-  responses: Record<string, AnswerObject | Reference>;
+  responses: Record<string, AnswerObject | AnswerReference>;
   'x-codeSamples': { lang: string; label: string; source: string }[];
 }
 
@@ -78,4 +78,9 @@ export interface AnswerObject {
 
 export interface Reference {
   $ref: string;
+}
+
+/** Its description takes the place of the component's own. */
+export interface AnswerReference extends Reference {
+  description?: string;
 }

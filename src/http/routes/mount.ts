@@ -44,13 +44,15 @@ const METERING: ApiStyle = {
 export function mount<O extends Operation>(
   app: Hono<AppEnv>,
   operation: O,
-  answer: (c: AppContext, input: Input<O>) => Promise<AnswerOf<O> | SerializedAnswer | Response>,
+  answer: (c: AppContext, input: Input<O>) => Promise<AnswerOf<O> | SerializedAnswer<AnswerOf<O>> | Response>,
 ): void {
   mountRoute(app, METERING, operation, async (c, input) => {
     const answered = await answer(c, input);
     return answered instanceof Response ? answered : answerResponse(c, answered);
   });
 }
+
+export const NO_SUCH_PAGE = badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
 
 /** An operation with a paginated answer. */
 export function mountList<O extends Operation>(
@@ -60,7 +62,7 @@ export function mountList<O extends Operation>(
 ): void {
   mount(app, operation, async (c, input) => {
     const page = pageRequest(input.query as unknown as z.infer<typeof ListQuery>);
-    if (!page) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
+    if (!page) return refusalResponse(c, NO_SUCH_PAGE.refusal);
     return answer(c, page, input);
   });
 }

@@ -3,16 +3,20 @@
  */
 import type { Hono } from 'hono';
 import type { z } from 'zod';
-import { badRequest } from '../../contract/errors.ts';
 import type { ListQuery } from '../../contract/fields.ts';
-import type { Operation } from '../../contract/operations.ts';
+import type { ListedRefusal, Operation } from '../../contract/operations.ts';
 import { keySpaceOf } from '../../operator/identity.ts';
 import type { AnyInput, AnyUseCase, Requester } from '../../operator/operation.ts';
 import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { prefersCsv } from '../middleware/accept.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { headerKeyOf, mount } from './mount.ts';
+import { headerKeyOf, mount, NO_SUCH_PAGE } from './mount.ts';
+
+/** A use case of the operator whose entry has the data, the result code and the listed refusals of an own operation. */
+type UseCaseLike<O extends Operation> = AnyUseCase & {
+  operation: { data: O['data']; code: O['code']; refusals?: readonly ListedRefusal<O>[] };
+};
 
 /** Mounts a use case at the route of its entry. */
 export function mountUseCase(app: Hono<AppEnv>, useCase: AnyUseCase): void {
@@ -23,7 +27,7 @@ export function mountUseCase(app: Hono<AppEnv>, useCase: AnyUseCase): void {
  * Mounts a use case of the operator at the route for a key of the organization. The log names the key, and idempotency
  * keys are the organization's own.
  */
-export function mountForTenant(app: Hono<AppEnv>, own: Operation, useCase: AnyUseCase): void {
+export function mountForTenant<O extends Operation>(app: Hono<AppEnv>, own: O, useCase: UseCaseLike<O>): void {
   mountAt(app, own, useCase, tenantIn, (input, c) => ({
     ...input,
     params: { ...(input.params as object), org: c.get('credential').organization.organizationId },
@@ -42,7 +46,7 @@ function mountAt(
     const requester = requesterIn(c, operation);
     if (!useCase.isList) return useCase.run(requester, input);
     const page = pageRequest(given.query as unknown as z.infer<typeof ListQuery>);
-    if (!page) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
+    if (!page) return NO_SUCH_PAGE;
     const { csv } = useCase;
     if (!csv || !prefersCsv(c.req.header('Accept'))) return useCase.run(requester, { ...input, page });
     const answer = await useCase.run(requester, { ...input, page: null });

@@ -19,7 +19,6 @@ import type { Caller, Reader } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import type { CustomerHistory as SentHistory } from '../../objects/customer-commands.ts';
-import type { CustomerRpc } from '../../objects/rpc.ts';
 import {
   firstOfPeriod,
   type HourColumn,
@@ -119,10 +118,8 @@ export async function customerHistory(
   columns: readonly HourColumn[],
   recentColumns: readonly HourColumn[],
 ): Promise<CustomerHistory | null> {
-  const history = await ask<DurableObjectStub<CustomerRpc>, SentHistory | null>(
-    customerByName(env, { organizationId, customerId }),
-    (customer) =>
-      customer.readHistory({ organizationId, columns, recentColumns }) as unknown as PromiseLike<SentHistory | null>,
+  const history = await ask(customerByName(env, { organizationId, customerId }), (customer) =>
+    customer.readHistory({ organizationId, columns, recentColumns }),
   );
   if (!history) return null;
   return { ...history, series: parseHours(history.hoursJson), recent: parseHours(history.recentHoursJson) };

@@ -2,7 +2,7 @@
  * Use case: list the margin of each customer of an organization over the requested days, in pages and as CSV.
  */
 
-import { type Answer, accept, badRequest, refuse } from '../../contract/errors.ts';
+import { accept, badRequest, refuse } from '../../contract/errors.ts';
 import type { CustomerMarginsData, CustomerMarginsQuery } from '../../contract/margin.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import { CUSTOMERS_READ_MAX } from '../../history/asked-customers.ts';
@@ -30,7 +30,7 @@ export interface ReadMargins {
   margins: CustomerMargins;
 }
 
-export async function readMargins({ env, organization }: Reader, query: Asked): Promise<Answer<ReadMargins>> {
+export async function readMargins({ env, organization }: Reader, query: Asked) {
   const nowMs = Date.now();
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);

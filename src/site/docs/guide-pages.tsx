@@ -4,7 +4,6 @@
  */
 import { raw } from 'hono/html';
 import type { FC } from 'hono/jsx';
-import { ERROR_STATUS } from '../../contract/errors.ts';
 import type { OpenApiDocument } from '../../http/openapi/types.ts';
 import { Badge } from '../../ui/parts.tsx';
 import { type DocsPage, GUIDES, type Guide } from './layout.tsx';
@@ -136,7 +135,8 @@ function routesWith(document: OpenApiDocument, code: string): Route[] {
   const naming = routes.filter(({ operation }) =>
     Object.keys(operation.responses).some((status) => codesOf(document, operation, status).includes(code)),
   );
-  if (naming.length > 0 || Object.hasOwn(ERROR_STATUS, code)) return naming;
+  // A method that a path does not have is no operation.
+  if (naming.length > 0 || code === 'METHOD_NOT_ALLOWED') return naming;
   return routes.filter(({ operation }) => 'default' in operation.responses);
 }
 

@@ -135,10 +135,10 @@ const Refusals: FC<{ document: OpenApiDocument; route: Route }> = ({ document, r
     <Card title="Errors">
       <ul class="list">
         {Object.entries(refusals).map(([status, refusal]) => {
-          const [meaning] = resolved(refusal, document.components.responses).description.split('. `');
+          const { description: meaning } = resolved<AnswerObject>(refusal, document.components.responses);
           return (
             <li>
-              <Badge>{status}</Badge> <Inline text={meaning ?? ''} />{' '}
+              <Badge>{status}</Badge> <Inline text={meaning} />{' '}
               {codesOf(document, operation, status).map((code) => (
                 <>
                   <a class="code-name" href={`${ERRORS_PATH}#${code}`}>
