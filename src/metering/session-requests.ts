@@ -8,8 +8,6 @@ import { holderName, type TokenHolder } from '../config/session-token.ts';
 import type { Result } from '../contract/errors.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import type { CustomerRpc } from '../objects/rpc.ts';
-import { holderName, type TokenHolder } from '../platform/session-token.ts';
 import type { Caller } from './caller.ts';
 
 /** 429 if the session made too many such requests in this minute; otherwise this one is counted. */

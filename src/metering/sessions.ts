@@ -6,7 +6,6 @@
 import { currentCatalog } from '../config/catalog.ts';
 import type { Credential } from '../config/credentials.ts';
 import { type SessionClaims, signSession } from '../config/session-token.ts';
-import { accept, type Refusal } from '../contract/errors.ts';
 import { accept, type Refused } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';

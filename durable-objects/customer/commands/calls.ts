@@ -3,8 +3,7 @@
  * are in `service-calls.ts`.
  */
 
-import type { BeginCallData, EndCallData } from '../../../src/contract/calls.ts';
-import { type BeginCallData, DERIVED_PREFIX } from '../../../src/contract/calls.ts';
+import type { BeginCallData } from '../../../src/contract/calls.ts';
 import { presentFigures, sumsSentence } from '../../../src/contract/denial.ts';
 import {
   accept,

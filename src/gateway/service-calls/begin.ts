@@ -25,8 +25,6 @@ import type {
   ServiceCallBegin,
   StoredServiceCall,
 } from '../../objects/customer-commands.ts';
-import type { CustomerRpc } from '../../objects/rpc.ts';
-import { holderName } from '../../platform/session-token.ts';
 import { timeOrderedId } from '../../platform/time-ordered-id.ts';
 import type { FollowedPrompt } from './counted-prompts.ts';
 
