@@ -120,6 +120,13 @@ describe('transcriptions', () => {
       .withResponse();
     // 0.0001 USD a second.
     expect([data.duration, response.headers.get('x-service-cost-usd')]).toEqual([2, '0.0002']);
+    // All members of OpenAI's type, which clients that check an answer demand.
+    expect(data.segments).toEqual([
+      {
+        ...{ id: 0, seek: 0, start: 0, end: 2, text: TRANSCRIPT, tokens: expect.any(Array), temperature: 0 },
+        ...{ avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 },
+      },
+    ]);
   });
 
   test('as text, which reports nothing', async () => {
