@@ -28,7 +28,7 @@ const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 const MADE_OF = join(ROOT, 'dist', 'site-made-of');
 const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERVICE_SOURCES.files, 'README.md'] };
 
-/** Where each script begins, and where it is served; `HASH` is the hash of its content. */
+/** The entry file of each script, and its path on the site; `HASH` is the hash of its content. */
 const SCRIPTS = {
   docs: { entry: 'site/docs/browser/docs.ts', path: '/assets/docs-HASH.js' },
   console: { entry: 'console/browser/console.ts', path: '/assets/console-HASH.js' },

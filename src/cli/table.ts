@@ -12,7 +12,7 @@ export type Columns<Row> = Record<string, (row: Row) => unknown>;
 const AMOUNT = /^(unlimited|-?\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
 const NOTHING = '-';
 const GAP = '  ';
-/** Of a table that `--json` has as a whole. */
+/** Rows of a table that `--json` prints as a whole. */
 const ROWS_SHOWN_MAX = 10;
 
 const thousands = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });

@@ -25,7 +25,7 @@ export interface KeyLimits {
   ofSession?: true;
 }
 
-/** The refusal of a feature that the key is not for; `null` where it may be used. */
+/** The refusal of a feature that the key is not for; `null` if it may be used. */
 export function closedFeature(
   limits: KeyLimits | null | undefined,
   feature: string | undefined,

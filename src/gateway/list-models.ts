@@ -39,7 +39,7 @@ export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Those that the API key is not for are not listed. */
+/** Models that the API key may not use are not listed. */
 function modelsOf(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): ModelObject[] {
   const { organization, limits } = caller;
   const { vendors, models, aliases, prices } = organization;
@@ -122,7 +122,7 @@ export function describeModel(
   };
 }
 
-/** The model that a name stands for; `null` where no vendor could be asked for it. */
+/** The model that a name stands for; `null` if no vendor could be asked for it. */
 export function findModel(
   organization: OrganizationConfig,
   catalog: Catalog,

@@ -283,7 +283,7 @@ function readError(
   };
 }
 
-/** Those of the headers that are there. */
+/** The headers with these names, if the answer has them. */
 export function picked(headers: Headers, names: readonly string[]): Record<string, string> {
   const pairs = names.map((name) => [name, headers.get(name)] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));

@@ -21,7 +21,7 @@ export const STEP_MS: Record<Step, number> = { hour: HOUR_MS, day: DAY_MS };
 const FIGURES = new FigureSet(['calls', 'unpricedCalls', 'inputTokens', 'outputTokens', 'costNanoUsd']);
 const SUMS = FIGURES.selectText(summed);
 
-/** Where usage belongs. */
+/** The place of usage in the period. */
 interface Place {
   /** Steps since the start of the period. */
   place: number;

@@ -115,7 +115,7 @@ export async function sumUsage<D extends Dimension>(
   return groups;
 }
 
-/** Whose usage is summed, and of which period. */
+/** The organization whose usage is summed, and the period. */
 interface Scope extends UsageFilter {
   organizationId: OrganizationId;
   /** A customer's cost by week, and totals by the end of each hour: for all usage, or for the feature. */

@@ -1,6 +1,6 @@
 /**
- * How the service behaves as an HTTP service: scopes, media types, sizes, methods, and bad input. Who may do what:
- * access.test.ts.
+ * How the service behaves as an HTTP service: scopes, media types, sizes, methods, and bad input. Permissions are
+ * in access.test.ts.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';

@@ -515,8 +515,8 @@ describe('many groups', () => {
     const many = await createTenant(operator, PLAN);
     const { between } = chance(77);
     const shared = new Set<string>();
-    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
-    // calls.
+    // The customers with the highest cost ever had it before the period, within it, or after it. Some cost nothing, and
+    // differ by calls.
     const hours = Array.from({ length: 3_000 }, (__, n) => {
       const customer = Math.floor(between(0, 260));
       const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;

@@ -73,7 +73,7 @@ const GATEWAY_ERRORS = {
   google: 'GoogleError',
 } as const satisfies Record<ErrorForm, string>;
 
-/** The error responses of a route. Those of the envelope name the operation's own codes. */
+/** The error responses of a route. Responses in the service's envelope name the operation's own codes. */
 export function responsesOf({ kind, path, security, refusals }: Entry): Record<string, AnswerReference> {
   const reference = (name: string): AnswerReference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup')

@@ -46,7 +46,7 @@ export interface Agents {
   run(setting: Setting): Promise<Outcome>;
 }
 
-/** Of a server that is killed, so that its calls end within the run. */
+/** Bounds for a server that is killed, so that its calls end within the run. */
 const SHORT_LIVED = { CALL_DEADLINE_SECONDS: 6, GATEWAY_TIMEOUT_MS: 5_000 };
 const PROVIDER = 'anthropic';
 const planOf = (holds: Holds) => ({
