@@ -90,7 +90,7 @@ export function percent(ratio: number): string {
 }
 
 /** `usagePlanVersionId` as `Usage plan version id`. */
-export function labelOf(field: string): string {
+export function columnLabel(field: string): string {
   const words = field
     .replace(/(Ms|Days)$/, '')
     .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);

@@ -17,7 +17,7 @@ export function shownInstant(instant: string): string {
 }
 
 /** The times of a filter, `from` and `to`, as instants. */
-export const instantsOf = (asked: Asked) => timesOf(asked, instantIn);
+export const readInstants = (asked: Asked) => timesOf(asked, instantIn);
 
 /** The times of a filter as the fields of a form show them. */
 export const instantFields = (asked: Asked) => timesOf(asked, shownInstant);

@@ -9,7 +9,7 @@ import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from
 import type { AnswerOf, InputOf, Operation, RefusalOf } from '../contract/operations.ts';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import { canonicalJson } from '../domain/canonical.ts';
-import { keySpaceOf } from '../operator/identity.ts';
+import { idempotencySpace } from '../operator/identity.ts';
 import type { AnyInput, Requester, UseCase } from '../operator/operation.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { PageRequest } from '../platform/page.ts';
@@ -100,11 +100,11 @@ function requireRole(c: ConsoleContext, operation: Operation): void {
 
 /** The state of a form that is shown again, with what was typed and what is wrong with it. */
 export function wrong(c: ConsoleContext, refusal: Refusal): FormState {
-  return { values: c.get('submitted').fields, details: detailsOf(refusal) };
+  return { values: c.get('submitted').fields, details: refusalDetails(refusal) };
 }
 
 /** A refusal's details, each with its field; else the whole message. */
-export function detailsOf({ message, members }: Refusal): Detail[] {
+export function refusalDetails({ message, members }: Refusal): Detail[] {
   const listed = members?.details ?? [];
   if (listed.length > 0) return [...listed];
   const [, path, rule] = /^([A-Za-z][\w.]*): (.+)$/s.exec(message) ?? [];
@@ -140,7 +140,7 @@ function requesterIn(c: ConsoleContext, { operationId }: Operation, idempotencyK
     origin: new URL(c.req.url).origin,
     correlationId: c.get('correlationId'),
     idempotencyKey,
-    keySpace: by === 'access' ? keySpaceOf(operationId, operator) : operationId,
+    keySpace: by === 'access' ? idempotencySpace(operationId, operator) : operationId,
   };
 }
 

@@ -40,7 +40,7 @@ export async function findUsageCourse(
   models: readonly string[],
 ): Promise<CourseUsage[]> {
   const db = await database(env, organizationId);
-  const { all, ofModels } = partsOf(organizationId, filter, step, models);
+  const { all, ofModels } = courseQuery(organizationId, filter, step, models);
   // Literals, because D1 binds numbers as floating-point ones, and the position is a quotient of integers.
   const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
   const queries = [
@@ -54,7 +54,7 @@ export async function findUsageCourse(
 }
 
 /** The rows of the period: all of them, and the rows of the models. */
-function partsOf(
+function courseQuery(
   organizationId: OrganizationId,
   { fromMs, toMs, customerId, feature }: UsageFilter,
   step: Step,

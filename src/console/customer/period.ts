@@ -27,7 +27,7 @@ export function periodNamed(asked: string | undefined): PeriodName {
 }
 
 /** `replenishedAtMs` is when the usage period began: its whole first day is shown, and 400 days of it at most. */
-export function periodOf(
+export function resolvePeriod(
   name: PeriodName,
   { replenishedAtMs, nowMs }: { replenishedAtMs: number; nowMs: number },
 ): Period {
