@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { anthropicToolId, callerToolId, withTakenToolIds } from '../../src/gateway/translation/tool-ids.ts';
+import { anthropicToolId, callerToolId, withTakenToolIds } from '../../src/vendors/tool-ids.ts';
 
 test('an id that Anthropic takes stays as it is', () => {
   for (const id of ['toolu_01ABC', 'call_1', 'a-b']) expect(anthropicToolId(id)).toBe(id);

@@ -11,6 +11,7 @@ import { type FormFile, isFormFile } from '../../platform/form-file.ts';
 import { JSON_LEVELS_MAX } from '../../platform/json.ts';
 import { listTools } from '../../vendors/capabilities.ts';
 import { chooseVocabulary, TokenCount } from '../../vendors/token-count.ts';
+import { anthropicToolId } from '../../vendors/tool-ids.ts';
 import { COUNT_MAX, type Fields, fieldsOrEmpty, isFields, textOrEmpty } from '../../vendors/usage/figures.ts';
 import {
   audioTokens,
@@ -88,6 +89,9 @@ const REFERENCE_TYPES = new Set([
   'video_url',
   'input_video',
 ]);
+
+/** Members that hold the id of a tool call. Anthropic may get a longer id in its place. */
+const TOOL_IDS = new Set(['id', 'tool_use_id', 'tool_call_id']);
 
 /** The beginning of a content's address: `https://`, `gs://`. */
 const ADDRESS = /^(?:https?:|[a-z][a-z0-9+.-]*:\/\/)/i;
@@ -226,7 +230,8 @@ class Walk {
       this.#add({ atMost: escapedLength(member) + 6, estimate: isInside ? 3 : 0 });
       const isConversation = level === 0 && CONVERSATIONS.has(member);
       if (isConversation) this.#mark();
-      this.#value(value, member, level + 1, isInside);
+      const isToolId = typeof value === 'string' && TOOL_IDS.has(member) && !isInside;
+      this.#value(isToolId ? anthropicToolId(value) : value, member, level + 1, isInside);
       // A text in place of the messages is one message.
       if (isConversation && typeof value === 'string') this.#mark();
     }

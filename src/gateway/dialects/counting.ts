@@ -5,8 +5,8 @@ import { countingOperations, type GatewayOperation } from '../../contract/gatewa
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { offering } from '../../vendors/kind.ts';
 import { ofGenerateContent } from '../../vendors/prompt-counter.ts';
+import { withTakenToolIds } from '../../vendors/tool-ids.ts';
 import { isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
-import { withTakenToolIds } from '../translation/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
 import { googleEndpoint } from './google.ts';

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { MessageRequest } from '../../contract/gateway/requests.ts';
 import { isEffort, thinkingWithin } from '../../vendors/effort.ts';
-import { withTakenToolIds } from '../translation/tool-ids.ts';
+import { withTakenToolIds } from '../../vendors/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';
 import { MessageClosing } from './messages-closing.ts';

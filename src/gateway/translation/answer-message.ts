@@ -6,8 +6,8 @@
  * searched the web, or that was thinking between its parts.
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
+import { callerToolId } from '../../vendors/tool-ids.ts';
 import { type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
-import { callerToolId } from './tool-ids.ts';
 
 /** Anthropic takes it back only unchanged and with its signature. */
 type ThinkingBlock =

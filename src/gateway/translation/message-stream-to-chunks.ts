@@ -6,6 +6,7 @@
  */
 import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { parseAnswer } from '../../platform/json.ts';
+import { callerToolId } from '../../vendors/tool-ids.ts';
 import { MessageStream } from '../../vendors/usage/anthropic.ts';
 import { readFailure } from '../../vendors/usage/failure.ts';
 import { type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
@@ -17,7 +18,6 @@ import {
   toFinishReason,
   toTranslatedUsage,
 } from './answer-parts.ts';
-import { callerToolId } from './tool-ids.ts';
 
 /** The most of an answer that is kept, in characters of JSON: several times more than a model writes and finds. */
 export const KEPT_LENGTH_MAX = 8 * 1024 * 1024;

@@ -11,11 +11,11 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import { canonicalJson } from '../../domain/canonical.ts';
 import { parseJsonText } from '../../platform/json.ts';
+import { anthropicToolId, withTakenToolId } from '../../vendors/tool-ids.ts';
 import { type Fields, fieldsOrEmpty, isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { buildMessage } from './answer-message.ts';
 import { contentBlocks, readCacheMark, textBlocks } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
-import { anthropicToolId, withTakenToolId } from './tool-ids.ts';
 
 interface Turn {
   role: 'user' | 'assistant' | 'system';

@@ -3,7 +3,7 @@
  * vendor's id, such as `functions.now:0`, any other character becomes its code. The same id is always the same, so that a
  * cached prompt stays the same; two ids are never one; and the id can be told from its substitute.
  */
-import { isFields } from '../../vendors/usage/figures.ts';
+import { isFields } from './usage/figures.ts';
 
 const TAKEN = /^[a-zA-Z0-9_-]+$/;
 /** How substitutes begin. An id of the caller's that begins like that gets a substitute too. */
