@@ -1,5 +1,5 @@
 /**
- * Calls of a customer, as the explorer shows them; what narrows them further is the explorer's.
+ * Calls of a customer, shown as in the explorer; links lead to the explorer for other filters.
  */
 import { CallsQuery } from '../../contract/call-list.ts';
 import { readCalls, readCallTotals } from '../../metering/list-calls.ts';
