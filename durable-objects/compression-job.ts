@@ -21,7 +21,7 @@ import { findSamples, readPayloads, type SamplePlace, type SampleRow } from '../
 import type { EstimateCommand } from '../src/objects/job-commands.ts';
 import type { CompressionJobRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
-import { addSample, NO_TOTALS, type Totals, techniquesOf } from './compression-job/estimate.ts';
+import { addSample, listTechniques, NO_TOTALS, type Totals } from './compression-job/estimate.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
 
 interface State extends EstimateCommand, JobState {
@@ -146,7 +146,7 @@ function present(state: State): Progress {
   const { total, done, unreadable, totals, example, profile } = state;
   const { originalTokens, compressedTokens, costAvoidedNanoUsd, unpricedSamples } = totals;
   const savedTokens = savedBy(totals);
-  const techniques = techniquesOf(totals);
+  const techniques = listTechniques(totals);
   return {
     ...presentJob(state),
     progress: { total, done },

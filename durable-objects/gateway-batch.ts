@@ -10,10 +10,10 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { OrganizationId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
-import { endBatch, holdBatch, readInput, unreadOf } from '../src/gateway/batches/admission.ts';
+import { endBatch, holdBatch, listUnreadLines, readInput } from '../src/gateway/batches/admission.ts';
 import { askForBatch, BATCH_TEXT_LENGTH_MAX, findBatch } from '../src/gateway/batches/creation.ts';
 import type { LineAsks } from '../src/gateway/batches/line-asks.ts';
-import { type BatchProgress, callerOf, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
+import { type BatchProgress, loadCaller, meterBatch, type WatchedBatch } from '../src/gateway/batches/metering.ts';
 import {
   answerNotKept,
   erasedMeanwhile,
@@ -285,7 +285,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
     if (asked) {
       const { command } = asked;
-      const lost = unread > 0 ? await unreadOf(await this.#callerOf(batch), command, unread, batch.model) : null;
+      const lost = unread > 0 ? await listUnreadLines(await this.#callerOf(batch), command, unread, batch.model) : null;
       await endBatch(this.env, command, lost);
     }
     await this.#change(batch, () => ({ finishedAtMs: nowMs }), nowMs + RETENTION_MS);
@@ -340,8 +340,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     });
   }
 
-  #callerOf({ organizationId }: { organizationId: OrganizationId }): ReturnType<typeof callerOf> {
-    return callerOf(this.env, organizationId, (work) => this.ctx.waitUntil(work));
+  #callerOf({ organizationId }: { organizationId: OrganizationId }): ReturnType<typeof loadCaller> {
+    return loadCaller(this.env, organizationId, (work) => this.ctx.waitUntil(work));
   }
 
   #batchesOf({ organizationId, begin }: BatchCommand): () => DurableObjectStub<CustomerBatchesRpc> {

@@ -80,9 +80,9 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     const { modelKey } = command;
     if (modelKey === null) return null;
     const { catalog } = await currentCatalog(this.env, (work) => this.ctx.waitUntil(work));
-    const keyOf = (name: string) => ownPriceKey(catalog, name, Date.now());
-    const wanted = keyOf(modelKey);
-    return (await unpricedModels(this.env, { ...command, names: null })).filter((name) => keyOf(name) === wanted);
+    const priceKey = (name: string) => ownPriceKey(catalog, name, Date.now());
+    const wanted = priceKey(modelKey);
+    return (await unpricedModels(this.env, { ...command, names: null })).filter((name) => priceKey(name) === wanted);
   }
 
   /** Makes one batch, or ends the job. */
@@ -90,7 +90,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
     const calls = state.batch
       ? await findOldCalls(this.env, state.organizationId, state.batch.callIds)
       : await findUnpricedCalls(this.env, state, state.after, CALLS_PER_BATCH);
-    const batch = state.batch ?? batchOf(calls);
+    const batch = state.batch ?? toBatch(calls);
     if (!batch) return this.#job.finish(state, Date.now());
     if (!state.batch) await this.#job.save({ ...state, batch }, Date.now());
     const { repriced, differenceNanoUsd } = await this.#reprice(state, calls);
@@ -152,7 +152,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
   }
 }
 
-function batchOf(calls: Call[]): State['batch'] {
+function toBatch(calls: Call[]): State['batch'] {
   const last = calls.at(-1);
   return (
     last && { callIds: calls.map(({ callId }) => callId), last: { startedAtMs: last.startedAtMs, callId: last.callId } }

@@ -14,7 +14,7 @@ const CHARACTER_BYTES = 3;
 
 /** Whether the values fit into one row, or one stored value. */
 export function fitsStorage(...values: readonly unknown[]): boolean {
-  const length = values.reduce<number>((sum, value) => sum + lengthOf(value), 0);
+  const length = values.reduce<number>((sum, value) => sum + storedLength(value), 0);
   return length * CHARACTER_BYTES <= STORED_BYTES_MAX;
 }
 
@@ -41,7 +41,7 @@ export function put(storage: Pick<DurableObjectTransaction, 'put'>, key: string,
   return storage.put(key, value);
 }
 
-function lengthOf(value: unknown): number {
+function storedLength(value: unknown): number {
   return typeof value === 'string' ? value.length : (JSON.stringify(value, writable) ?? '').length;
 }
 

@@ -9,7 +9,7 @@ import { DurableObject } from 'cloudflare:workers';
 import { findWebhook } from '../src/config/webhooks.ts';
 import { TEST_EVENT_TYPE } from '../src/contract/webhooks.ts';
 import type { CustomerId } from '../src/domain/ids.ts';
-import { outcomeOf, type WebhookKey } from '../src/domain/webhook-delivery.ts';
+import { deliveryOutcome, type WebhookKey } from '../src/domain/webhook-delivery.ts';
 import type { Env } from '../src/env.ts';
 import { sendMessage } from '../src/events/webhooks/send.ts';
 import { getsType } from '../src/events/webhooks/types.ts';
@@ -63,7 +63,7 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     this.#store.know(webhook);
     this.#store.recordTest(message, reply, Date.now());
     this.#wakeBy(Date.now() + HOUSEKEEPING_MS);
-    const delivered = outcomeOf(reply.status) === 'delivered';
+    const delivered = deliveryOutcome(reply.status) === 'delivered';
     return { eventId: message.eventId, delivered, answerStatus: reply.status, answer: reply.answer };
   }
 

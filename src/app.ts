@@ -31,7 +31,7 @@ const GATEWAY_PATH = /^\/v1(?:beta)?(?:\/|$)/;
 
 export function createApp(): Hono<AppEnv> {
   useContractMessages();
-  const app = new Hono<AppEnv>({ getPath: pathOf });
+  const app = new Hono<AppEnv>({ getPath: normalizedPath });
   app.use(withoutSlashAtEnd);
   app.use(errorsForBrowsers);
   mountHome(app);
@@ -63,7 +63,7 @@ export function createApp(): Hono<AppEnv> {
 /**
  * The path of a request; below `/v1/`, a slash at its end has no meaning. In the lookup it would end a model's name.
  */
-function pathOf(request: Request): string {
+function normalizedPath(request: Request): string {
   const path = getPath(request);
   const isLoose = GATEWAY_PATH.test(path) && !path.startsWith(LOOKUP_PATH);
   return isLoose && path.endsWith('/') ? path.slice(0, -1) : path;

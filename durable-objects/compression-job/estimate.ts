@@ -4,7 +4,7 @@
  * Savings are the compressors' own estimates. The avoided cost is that of each technique's tokens at the input rate of
  * the sample's model, rounded per sample and technique, so that the techniques sum to the total.
  */
-import { messagesOf } from '../../src/compression/conversation.ts';
+import { readMessages } from '../../src/compression/conversation.ts';
 import { compressMessages } from '../../src/compression/messages.ts';
 import { TECHNIQUES, type TechniqueName } from '../../src/compression/techniques.ts';
 import type { CompressionProfile } from '../../src/contract/compression.ts';
@@ -45,7 +45,7 @@ export function addSample(
   profile: CompressionProfile,
   inputRate: NanoUsd | null,
 ): Totals {
-  const { originalTokens, compressedTokens, techniques } = compressMessages(messagesOf(input), profile);
+  const { originalTokens, compressedTokens, techniques } = compressMessages(readMessages(input), profile);
   const byTechnique = { ...totals.byTechnique };
   let costAvoidedNanoUsd = totals.costAvoidedNanoUsd;
   for (const { name, originalTokens: before, savedTokens } of techniques) {
@@ -70,7 +70,7 @@ export function addSample(
 }
 
 /** In the order in which they are applied. */
-export function techniquesOf({ byTechnique }: Totals): (Required<TechniqueTotals> & { technique: TechniqueName })[] {
+export function listTechniques({ byTechnique }: Totals): (Required<TechniqueTotals> & { technique: TechniqueName })[] {
   return TECHNIQUES.flatMap((technique) => {
     const found = byTechnique[technique];
     return found ? [{ technique, ...found, originalTokens: found.originalTokens ?? found.savedTokens }] : [];

@@ -7,13 +7,13 @@
  * capped backoff. A page that is handed over twice changes nothing the second time.
  */
 
-import { databaseNameOf } from '../../src/config/database.ts';
+import { findDatabaseName } from '../../src/config/database.ts';
 import type { Account } from '../../src/domain/account.ts';
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import { projectPage, type RecordedChange } from '../../src/history/projection-rows.ts';
 import type { Change, ProjectionPage } from '../../src/objects/projection-page.ts';
-import { projectorOf } from '../../src/objects/projectors.ts';
+import { customerProjector } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { errorText, log } from '../../src/platform/log.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
@@ -95,7 +95,7 @@ async function send(
   // Events of a customer, and changes of calls whose rows may be deleted, pass one projector, whatever it has to do, so that
   // they reach D1 in their order.
   const mayMove = !changes.some((change) => change.kind === 'event' || isOfOldCall(change, nowMs));
-  const projector = projectorOf(env, database, page, mayMove && store.isProjectorBusy)();
+  const projector = customerProjector(env, database, page, mayMove && store.isProjectorBusy)();
   const taken = projector.take({
     database,
     organizationId,
@@ -119,7 +119,7 @@ function isOfOldCall({ replaced }: Change, nowMs: number): boolean {
 async function databaseOf(store: CustomerStore, env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
   const known = store.historyDatabase();
   if (known) return known;
-  const name = await databaseNameOf(env, organizationId);
+  const name = await findDatabaseName(env, organizationId);
   store.saveHistoryDatabase(name);
   return name;
 }

@@ -5,10 +5,10 @@
 import type { Complete } from '../../src/contract/complete.ts';
 import type { OperatorCustomer } from '../../src/contract/operator-customers.ts';
 import type { Account } from '../../src/domain/account.ts';
-import { type Call, usageSourceOf } from '../../src/domain/call.ts';
+import { type Call, usageSource } from '../../src/domain/call.ts';
 import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
-import { availableUsd, balanceOf, type Credit, type CreditUnit } from '../../src/domain/wallet.ts';
+import { availableUsd, type Credit, type CreditUnit, sumBalance } from '../../src/domain/wallet.ts';
 import type { InspectedCustomer } from '../../src/objects/customer-commands.ts';
 import { presentCustomer } from './present.ts';
 import type { CustomerStore } from './store.ts';
@@ -34,7 +34,7 @@ export function presentForOperator(
     openCalls: store.countOpenCalls(),
     recentCalls: store.recentCalls(RECENT_CALLS_MAX).map(presentRecent),
     wallet: {
-      balanceUsd: formatUsd(balanceOf(wallet, 'USD')),
+      balanceUsd: formatUsd(sumBalance(wallet, 'USD')),
       heldUsd: formatUsd(BigInt(wallet.held)),
       unsettledUsd: formatUsd(BigInt(wallet.unsettled)),
       availableUsd: formatUsd(availableUsd(wallet)),
@@ -58,7 +58,7 @@ export function presentForOperator(
 }
 
 function unitsOf({ wallet }: Account, unit: CreditUnit): number {
-  return Number(balanceOf(wallet, unit));
+  return Number(sumBalance(wallet, unit));
 }
 
 function amountOf(unit: CreditUnit, amount: string): string {
@@ -142,7 +142,7 @@ function presentRecent(call: Call): Complete<OperatorCustomer['recentCalls'][num
     providerUsed: call.outcome?.providerUsed ?? null,
     modelUsed: call.outcome?.modelUsed ?? null,
     costUSD: price?.status === 'FINAL' ? usdFromNano(BigInt(price.costNanoUsd)) : null,
-    usageSource: usageSourceOf(call),
+    usageSource: usageSource(call),
     reversedAt: call.reversedAtMs === undefined ? undefined : iso(call.reversedAtMs),
   };
 }

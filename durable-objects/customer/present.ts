@@ -12,7 +12,7 @@ import { warnedOfCredit } from '../../src/contract/funding-warnings.ts';
 import type { Left, Rolling } from '../../src/contract/limit-headers.ts';
 import type { Account } from '../../src/domain/account.ts';
 import { summarize, summarizeAll } from '../../src/domain/allowances.ts';
-import { type CallDecision, creditLeft, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { type CallDecision, creditLeft, outputTokensByTier } from '../../src/domain/begin-call.ts';
 import type { Call, CallOutcome } from '../../src/domain/call.ts';
 import { takeFacts } from '../../src/domain/call-facts.ts';
 import { type Nothing, presentReported } from '../../src/domain/call-report.ts';
@@ -23,7 +23,7 @@ import { decideEntitlements, type EntitlementDecision, EVERYTHING } from '../../
 import type { CustomerId } from '../../src/domain/ids.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
-import { multiplierOf } from '../../src/domain/pricing.ts';
+import { costMultiplier } from '../../src/domain/pricing.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
 import { billableInputTokens } from '../../src/domain/usage.ts';
 import { availableUsd } from '../../src/domain/wallet.ts';
@@ -125,7 +125,7 @@ function presentVendorHints(
 ): Complete<BeginCallData['vendorHints']> {
   const tier = call.suggestedTier;
   const model: TierHints | undefined = tier === 'none' ? undefined : tierHints[tier];
-  const maxTokens = [tier === 'none' ? undefined : outputTokensOf(call)[tier], model?.maxResponseTokens].filter(
+  const maxTokens = [tier === 'none' ? undefined : outputTokensByTier(call)[tier], model?.maxResponseTokens].filter(
     (tokens) => tokens !== undefined,
   );
   if (!model && maxTokens.length === 0) return undefined;
@@ -177,7 +177,7 @@ export function presentEnd(
     pricingStatus: price.status,
     pricingUnavailableReason: price.status === 'UNAVAILABLE' ? price.reason : undefined,
     ...presentReported(outcome),
-    pricingMultiplier: multiplierOf(final, pricingMode),
+    pricingMultiplier: costMultiplier(final, pricingMode),
     batch: pricingMode === 'batch',
     pricingMode,
     usageSource: usageSource ?? 'reported',

@@ -7,7 +7,7 @@
  */
 
 import type { CustomerEvent } from '../../src/contract/event-data.ts';
-import { type Account, periodOf } from '../../src/domain/account.ts';
+import { type Account, periodNumber } from '../../src/domain/account.ts';
 import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import { type Call, hasFailedFree } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
@@ -15,9 +15,9 @@ import type { OpenWork } from '../../src/domain/denial.ts';
 import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import type { CallId, OrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
-import { totalsOf } from '../../src/domain/reverse-meter.ts';
-import { balanceOf, EMPTY_WALLET, nextExpiryMs, type Wallet } from '../../src/domain/wallet.ts';
-import { eventsOf } from '../../src/events/customer-events.ts';
+import { slotTotals } from '../../src/domain/reverse-meter.ts';
+import { EMPTY_WALLET, nextExpiryMs, sumBalance, type Wallet } from '../../src/domain/wallet.ts';
+import { deriveEvents } from '../../src/events/customer-events.ts';
 import { type CustomerFigures, countedBefore } from '../../src/history/projection-rows.ts';
 import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer-commands.ts';
 import type { ChangeKind } from '../../src/objects/projection-page.ts';
@@ -200,7 +200,7 @@ export class CustomerStore {
     if (before?.subscription !== account.subscription || before.contact !== account.contact) {
       this.#enqueue('customer', account.customerId, nowMs);
     }
-    for (const event of eventsOf(before, account)) this.recordEvent(event, nowMs);
+    for (const event of deriveEvents(before, account)) this.recordEvent(event, nowMs);
     return account;
   }
 
@@ -233,17 +233,17 @@ export class CustomerStore {
 
   /** Keeps what the custom meters came to, if the period is over, and the usage of the next one apart. */
   #closePeriod(before: Account, after: Account, nowMs: number): void {
-    if (periodOf(before) === periodOf(after)) return;
+    if (periodNumber(before) === periodNumber(after)) return;
     this.usageHours.divide(after.subscription.lastReplenishedAtMs);
-    for (const [slot, totals] of totalsOf(before)) {
-      this.corrections.saveTotals(periodOf(before), slot, totals, nowMs);
+    for (const [slot, totals] of slotTotals(before)) {
+      this.corrections.saveTotals(periodNumber(before), slot, totals, nowMs);
       this.#dueNow().pruneMs ??= nowMs + CORRECTIONS_RETENTION_MS;
     }
   }
 
   #assertLedger(wallet: Wallet): void {
     for (const unit of ['USD', 'CUSTOM1', 'CUSTOM2', 'AGENTIC_API'] as const) {
-      const [ledger, balance] = [this.#tables.ledger.balance(unit), balanceOf(wallet, unit)];
+      const [ledger, balance] = [this.#tables.ledger.balance(unit), sumBalance(wallet, unit)];
       if (ledger !== balance) throw new Error(`the ledger of ${unit} sums to ${ledger}, the balance is ${balance}`);
     }
   }

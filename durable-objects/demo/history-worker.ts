@@ -36,7 +36,7 @@ const DELIVERY_ROUNDS_MAX = 600;
 const DELIVERY_ROUND_MS = 100;
 const PLAN_IDS = ['free', 'pro', 'scale'];
 /** Key in KV: `writing` while a history is written, `written` afterwards. */
-const markOf = ({ organizationId, customerId }: CustomerKey) => `demo-history:${organizationId}:${customerId}`;
+const writtenMark = ({ organizationId, customerId }: CustomerKey) => `demo-history:${organizationId}:${customerId}`;
 
 type Surroundings = Pick<Stage, 'organizationId' | 'plans' | 'models' | 'catalog'>;
 
@@ -110,7 +110,7 @@ export default {
     if (request.method !== 'POST' || !isOperator) return new Response(null, { status: 404 });
     const organizationId = asOrganizationId(new URL(request.url).pathname.slice(1));
     const untilMs = Date.now();
-    const surroundings = await surroundingsOf(env, organizationId);
+    const surroundings = await loadSurroundings(env, organizationId);
     // They run together, so that a projector stores the pages of several customers at a time.
     const counts = await Promise.all(
       DEMO_CUSTOMERS.map(async (customer) => [
@@ -135,7 +135,7 @@ async function delivered(env: Env): Promise<void> {
   throw new Error('the history does not reach D1');
 }
 
-async function surroundingsOf(env: Env, organizationId: OrganizationId): Promise<Surroundings> {
+async function loadSurroundings(env: Env, organizationId: OrganizationId): Promise<Surroundings> {
   const organization = await loadOrganization(env, organizationId);
   if (!organization) throw new Error(`there is no organization ${organizationId}`);
   const found = await Promise.all(PLAN_IDS.map((planId) => findNewestPlan(env, organizationId, planId)));
@@ -153,7 +153,7 @@ async function tellOnce(
 ): Promise<number | null> {
   const { organizationId } = surroundings;
   const key = { organizationId, customerId: customer.customerId };
-  const mark = markOf(key);
+  const mark = writtenMark(key);
   const state = await env.KV.get(mark);
   const object = (env.CUSTOMERS as unknown as DurableObjectNamespace<Customer>).getByName(
     `${organizationId}:${customer.customerId}`,

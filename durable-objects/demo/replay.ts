@@ -6,7 +6,7 @@
 import type { Catalog } from '../../src/catalog/model.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import type { Answer } from '../../src/contract/errors.ts';
-import { type BegunCall, type DemoEvent, eventsOf } from '../../src/demo/events.ts';
+import { type BegunCall, type DemoEvent, simulateEvents } from '../../src/demo/events.ts';
 import type { DemoCustomer } from '../../src/demo/people.ts';
 import type { OrganizationId } from '../../src/domain/ids.ts';
 import type { TierModels } from '../../src/domain/model-mappings.ts';
@@ -40,7 +40,7 @@ export interface Stage {
 
 /** Replays the history up to `untilMs`. Returns the number of calls. */
 export async function replayHistory(stage: Stage, customer: DemoCustomer, untilMs: number): Promise<number> {
-  const events = withEnds(eventsOf(customer, untilMs), untilMs);
+  const events = withEnds(simulateEvents(customer, untilMs), untilMs);
   const first = events[0]?.atMs ?? untilMs;
   provision(stage, customer, first);
   let nightMs = first - (first % DAY_MS) + DAY_MS;
@@ -75,9 +75,9 @@ function provision(stage: Stage, customer: DemoCustomer, atMs: number): void {
   const answer = subscription.provision(at(stage, atMs), {
     organizationId,
     customerId: customer.customerId,
-    defaultPlan: JSON.stringify(planOf(stage, customer.planId)),
+    defaultPlan: JSON.stringify(stagedPlan(stage, customer.planId)),
     alerts: null,
-    contact: contactOf(customer),
+    contact: contactDetails(customer),
     idempotencyKey: null,
     fingerprint: '',
     ...(models && { models }),
@@ -109,7 +109,7 @@ function tell(stage: Stage, customer: DemoCustomer, event: DemoEvent): void {
       must(
         subscription.switchPlan(context, {
           ...unkeyed,
-          target: planOf(stage, event.planId),
+          target: stagedPlan(stage, event.planId),
           isArchived: false,
           strategy: 'IMMEDIATE_PRORATED',
         }),
@@ -122,9 +122,9 @@ function begin(stage: Stage, customer: DemoCustomer, { atMs, hash, user, feature
   const answer = calls.begin(at(stage, atMs), {
     organizationId,
     customerId: customer.customerId,
-    defaultPlan: JSON.stringify(planOf(stage, customer.planId)),
+    defaultPlan: JSON.stringify(stagedPlan(stage, customer.planId)),
     alerts: null,
-    contact: contactOf(customer),
+    contact: contactDetails(customer),
     key: { source: 'derived', hash },
     fingerprint: hash,
     request: {
@@ -193,13 +193,13 @@ async function night(stage: Stage, nowMs: number): Promise<void> {
   throw new Error('the night does not end');
 }
 
-function planOf({ plans }: Stage, planId: string): PlanVersion {
+function stagedPlan({ plans }: Stage, planId: string): PlanVersion {
   const plan = plans.get(planId);
   if (!plan) throw new Error(`the demo organization has no plan ${planId}`);
   return plan;
 }
 
-function contactOf({ customerId, name }: DemoCustomer) {
+function contactDetails({ customerId, name }: DemoCustomer) {
   return { friendlyName: name, email: `billing@${customerId}.example` };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
-import { customerOf, type News } from '../../src/events/watch/look.ts';
+import { eventCustomer, type News } from '../../src/events/watch/look.ts';
 import type { WatchStore } from '../../src/events/watch/run.ts';
 import type { NewOrganizationEvent } from '../../src/history/organization-events.ts';
 import { BoundedMap } from '../../src/platform/bounded-map.ts';
@@ -75,7 +75,7 @@ export class StoredWatch implements WatchStore {
     this.#storage.transactionSync(() => {
       for (const [place, event] of events.entries()) {
         const { type, atMs, data, eventId = newEventId(atMs, place) } = event;
-        const customerId = customerOf(event);
+        const customerId = eventCustomer(event);
         if (customerId !== null && this.#erased.has(customerId)) continue;
         this.#sql.exec(
           'INSERT OR IGNORE INTO waiting (event_id, customer_id, type, at_ms, data) VALUES (?, ?, ?, ?, ?)',

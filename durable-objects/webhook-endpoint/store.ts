@@ -10,11 +10,11 @@ import type { SwitchOff, WebhookRow } from '../../src/config/webhooks.ts';
 import { EVENT_RETENTION_DAYS } from '../../src/contract/events.ts';
 import type { CustomerId, OrganizationId } from '../../src/domain/ids.ts';
 import {
+  deliveryOutcome,
   failingSince,
   isLost,
   nextAttemptMs,
   type Outcome,
-  outcomeOf,
   type WebhookKey,
 } from '../../src/domain/webhook-delivery.ts';
 import type { Message, Reply } from '../../src/events/webhooks/send.ts';
@@ -255,7 +255,7 @@ export class EndpointStore {
     { status, answer }: Reply,
     { sentAtMs, nowMs }: { sentAtMs: number; nowMs: number },
   ): Outcome {
-    const outcome = outcomeOf(status);
+    const outcome = deliveryOutcome(status);
     this.#storage.transactionSync(() => {
       const [row] = this.#sql
         .exec<{ attempts: number; firstMs: number | null }>(
@@ -314,7 +314,7 @@ export class EndpointStore {
       eventId,
       type,
       atMs,
-      outcomeOf(status) === 'delivered' ? 'DELIVERED' : 'GIVEN_UP',
+      deliveryOutcome(status) === 'delivered' ? 'DELIVERED' : 'GIVEN_UP',
       status,
       answer,
       nowMs,

@@ -2,26 +2,26 @@
  * The candidates for replacing a model: the provider's replacement, the one that an operator reviewed, and every model of
  * the same kind of work, assessed, ranked and sorted into the lists of the response, or excluded with reasons.
  */
-import { type RateCard, textPriceOf } from '../domain/price.ts';
+import { type RateCard, textPrice } from '../domain/price.ts';
 import { type Replacement, statusOn } from './lifecycle.ts';
-import { specialtyOf } from './lines.ts';
+import { modelSpecialty } from './lines.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider } from './model.ts';
 import { cardOn } from './prices.ts';
 import {
   type Assessment,
   assess,
   byPreference,
-  generationOf,
   isSameWork,
   type LookupPolicy,
   newerBy,
+  parseGeneration,
   type RankedModel,
   rank,
   requestUsd,
   round,
   unsuitedFor,
 } from './ranking.ts';
-import { citationOf, type Review, type ReviewedReplacement } from './reviews.ts';
+import { formatCitation, type Review, type ReviewedReplacement } from './reviews.ts';
 
 /** Maximum number of candidates in a list. */
 const CANDIDATES_MAX = 10;
@@ -56,7 +56,7 @@ interface NamedCandidate {
 /** The price of the source. Without a text price, there is nothing to compare. */
 export interface SourcePrice {
   card: RateCard;
-  text: ReturnType<typeof textPriceOf>;
+  text: ReturnType<typeof textPrice>;
   blendedUsdPerMillion?: number;
 }
 
@@ -131,7 +131,7 @@ export async function candidatesFor(
   ranked.sort((a, b) => preference(a.entry, b.entry));
   excluded.sort((a, b) => (a.modelKey < b.modelKey ? -1 : 1));
 
-  const listOf = (holds: (model: CatalogModel) => boolean) =>
+  const selectCandidates = (holds: (model: CatalogModel) => boolean) =>
     ranked
       .filter(({ entry }) => holds(entry.model))
       .slice(0, CANDIDATES_MAX)
@@ -141,7 +141,7 @@ export async function candidatesFor(
   const isOwn = named?.provider === source.provider;
   return {
     sourcePrice: sourceCard && {
-      text: textPriceOf(sourceCard),
+      text: textPrice(sourceCard),
       card: sourceCard,
       ...(sourceUsd !== null && {
         blendedUsdPerMillion: round((sourceUsd / (policy.inputTokens + policy.outputTokens)) * 1e6, 6),
@@ -150,12 +150,12 @@ export async function candidatesFor(
     official,
     reviewed,
     equivalents: reviewedFirst(
-      listOf((model) => model.provider === source.provider && !isVariant(model, source)),
+      selectCandidates((model) => model.provider === source.provider && !isVariant(model, source)),
       isOwn,
     ),
-    variants: listOf((model) => isVariant(model, source)),
+    variants: selectCandidates((model) => isVariant(model, source)),
     alternatives: reviewedFirst(
-      listOf((model) => model.provider !== source.provider),
+      selectCandidates((model) => model.provider !== source.provider),
       !isOwn,
     ),
     excluded,
@@ -183,7 +183,7 @@ function unfit({ model, priceChangePercent }: Assessment, { inputTokens, outputT
 
 /** Whether both are sizes or snapshots of the same generation. */
 function isVariant(model: CatalogModel, source: CatalogModel): boolean {
-  return model.provider === source.provider && generationOf(model) === generationOf(source);
+  return model.provider === source.provider && parseGeneration(model) === parseGeneration(source);
 }
 
 /** The provider's replacement unless it is retired, and the live model at the end of its chain. */
@@ -207,8 +207,8 @@ function presentOfficial(modelKey: string, source: CatalogModel, assessed: Asses
     rationale: `${source.provider} names it as the replacement of ${modelKeyOf(source)}`,
     requiresEvaluation: false,
     category: 'upgrade',
-    availability: assessed ? availabilityOf(assessed.assessment.model) : 'unknown',
-    ...(assessed && factsOf(assessed.assessment, assessed.card)),
+    availability: assessed ? describeAvailability(assessed.assessment.model) : 'unknown',
+    ...(assessed && candidateFacts(assessed.assessment, assessed.card)),
   };
 }
 
@@ -229,11 +229,11 @@ function namedBy(
       provider: model.provider,
       relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
       confidence: 'reviewed',
-      rationale: citationOf(review),
+      rationale: formatCitation(review),
       requiresEvaluation: false,
-      category: categoryOf(model, source),
+      category: candidateCategory(model, source),
       availability: 'available',
-      ...factsOf(assessment, card),
+      ...candidateFacts(assessment, card),
     },
   };
 }
@@ -245,47 +245,49 @@ function presentRanked(entry: RankedModel, card: RateCard | null, source: Catalo
     provider: entry.model.provider,
     relation: sameProvider ? 'same_provider_similar' : 'similar_price_and_strength',
     confidence: 'candidate',
-    rationale: rationaleOf(entry.model, source),
+    rationale: explainCandidate(entry.model, source),
     requiresEvaluation: true,
     category:
-      entry.setbacks.length > 0 && !isVariant(entry.model, source) ? 'alternative' : categoryOf(entry.model, source),
-    availability: availabilityOf(entry.model),
+      entry.setbacks.length > 0 && !isVariant(entry.model, source)
+        ? 'alternative'
+        : candidateCategory(entry.model, source),
+    availability: describeAvailability(entry.model),
     score: entry.score,
-    ...factsOf(entry, card),
+    ...candidateFacts(entry, card),
     reasons: [...entry.setbacks, ...entry.reasons],
   };
 }
 
-function availabilityOf({ availability }: CatalogModel): 'available' | 'unknown' {
+function describeAvailability({ availability }: CatalogModel): 'available' | 'unknown' {
   return availability === undefined ? 'available' : 'unknown';
 }
 
-function categoryOf(model: CatalogModel, source: CatalogModel): 'upgrade' | 'variant' | 'alternative' {
+function candidateCategory(model: CatalogModel, source: CatalogModel): 'upgrade' | 'variant' | 'alternative' {
   if (isVariant(model, source)) return 'variant';
   return model.provider === source.provider && (newerBy(model, source) ?? 0) > 0 ? 'upgrade' : 'alternative';
 }
 
 /** The rationale of a candidate, and of its difference if it is of another kind than the source. */
-function rationaleOf(model: CatalogModel, source: CatalogModel): string {
-  const special = specialtyOf(source);
-  const made = special === null ? '' : specialtyOf(model) === special ? ` made for ${special}` : ' for general use';
+function explainCandidate(model: CatalogModel, source: CatalogModel): string {
+  const special = modelSpecialty(source);
+  const made = special === null ? '' : modelSpecialty(model) === special ? ` made for ${special}` : ' for general use';
   const like = model.provider === source.provider ? `of ${model.provider}` : 'of like price and size';
   const other = [
     ...(model.kind === source.kind
       ? []
       : [`the requested one is a ${source.kind} model, so requests change their form`]),
-    ...(special === null || specialtyOf(model) === special ? [] : [`the requested one is made for ${special}`]),
+    ...(special === null || modelSpecialty(model) === special ? [] : [`the requested one is made for ${special}`]),
   ];
   return [`${model.kind} model${made} ${like}`, ...other].join('; ');
 }
 
-function factsOf(
+function candidateFacts(
   { compatibility, estimatedRequestUsd, priceChangePercent }: Assessment,
   card: RateCard | null,
 ): Partial<Candidate> {
   return {
     compatibility,
-    ...(card && textPriceOf(card)),
+    ...(card && textPrice(card)),
     ...(estimatedRequestUsd !== null && { estimatedRequestUsd }),
     ...(priceChangePercent !== null && {
       priceChangePercent: round(priceChangePercent),

@@ -51,7 +51,7 @@ function isRepriced({ before, after }: Pair): boolean {
 }
 
 function isRedated({ before, after }: Pair): boolean {
-  return !same(courseOf(before.lifecycle), courseOf(after.lifecycle));
+  return !same(comparedLifecycle(before.lifecycle), comparedLifecycle(after.lifecycle));
 }
 
 /** A new source counts as a change only if it did not come with a new price or lifecycle. */
@@ -61,14 +61,17 @@ function isOtherwiseChanged(pair: Pair, transitionsMoved: boolean): boolean {
   const { pricing: _pricing, lifecycle: _lifecycle, ...now } = after;
   if (!same(old, now)) return true;
   if (!isRepriced(pair) && before.pricing?.source !== after.pricing?.source) return true;
-  return !isRedated(pair) && (transitionsMoved || !same(evidenceOf(before.lifecycle), evidenceOf(after.lifecycle)));
+  return (
+    !isRedated(pair) &&
+    (transitionsMoved || !same(lifecycleEvidence(before.lifecycle), lifecycleEvidence(after.lifecycle)))
+  );
 }
 
-function courseOf({ source: _source, note: _note, replacementEvidence, ...course }: Lifecycle) {
+function comparedLifecycle({ source: _source, note: _note, replacementEvidence, ...course }: Lifecycle) {
   return { ...course, replacementConfidence: replacementEvidence?.confidence };
 }
 
-function evidenceOf({ source, note, replacementEvidence }: Lifecycle) {
+function lifecycleEvidence({ source, note, replacementEvidence }: Lifecycle) {
   return { source, note, replacementSource: replacementEvidence?.source };
 }
 

@@ -29,7 +29,7 @@ export interface Freshness {
   singleSource: { modelKey: string; fact: 'dates' | 'replacement'; confidence: string; source: string }[];
 }
 
-export function freshnessOf({ models }: CatalogFacts, day: string): Freshness {
+export function measureFreshness({ models }: CatalogFacts, day: string): Freshness {
   const live = models.filter((model) => statusOn(model, day) !== 'RETIRED');
   const daysFrom = (one: string, other: string) => Math.round((Date.parse(other) - Date.parse(one)) / DAY_MS);
   return {
@@ -65,11 +65,11 @@ export function freshnessOf({ models }: CatalogFacts, day: string): Freshness {
       }),
       ({ earliestShutdownAt }) => earliestShutdownAt,
     ),
-    singleSource: sorted(models.flatMap(singleSourcesOf), ({ modelKey }) => modelKey),
+    singleSource: sorted(models.flatMap(listSingleSources), ({ modelKey }) => modelKey),
   };
 }
 
-function singleSourcesOf(model: CatalogModel): Freshness['singleSource'] {
+function listSingleSources(model: CatalogModel): Freshness['singleSource'] {
   const { confidence, source, replacementEvidence } = model.lifecycle;
   const facts = [
     { fact: 'dates' as const, confidence, source },

@@ -54,7 +54,7 @@ export interface Nearest<T> {
 }
 
 /** Normalizes a name: `claude-3-5-sonnet-20241022` has the stem `claude35sonnet` and the revision `20241022`. */
-export function spellingOf(name: string): Spelling {
+export function parseSpelling(name: string): Spelling {
   const plain = name.toLowerCase();
   let stem = plain;
   for (let word = 0; word < REVISION_WORDS_MAX; word += 1) stem = stem.replace(REVISION_WORD, '');
@@ -64,19 +64,19 @@ export function spellingOf(name: string): Spelling {
 }
 
 /** The nearest of `candidates` that is near enough; if several are equally near, the first. */
-export function nearestOf<T extends { spelling: Spelling }>(
+export function findNearest<T extends { spelling: Spelling }>(
   name: Spelling,
   candidates: readonly T[],
 ): Nearest<T> | null {
   let nearest: Nearest<T> | null = null;
   for (const candidate of candidates) {
-    const score = scoreOf(name, candidate.spelling);
+    const score = scoreSpelling(name, candidate.spelling);
     if (score >= FUZZY_SCORE_MIN && score > (nearest?.score ?? 0)) nearest = { candidate, score };
   }
   return nearest;
 }
 
-function scoreOf(name: Spelling, known: Spelling): number {
+function scoreSpelling(name: Spelling, known: Spelling): number {
   if (name.stem === '' || name.digits !== known.digits) return 0;
   if (Math.abs(name.stem.length - known.stem.length) > FUZZY_EDITS_MAX) return 0;
   const edits = editDistance(name.stem, known.stem);

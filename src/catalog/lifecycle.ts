@@ -75,7 +75,7 @@ export interface Replacement {
 }
 
 /** The provider's replacement of a model, followed until a live one. `null` if the provider names none. */
-export function replacementOf(catalog: Catalog, model: CatalogModel, day: string): Replacement | null {
+export function findReplacement(catalog: Catalog, model: CatalogModel, day: string): Replacement | null {
   const named = model.lifecycle.replacement;
   if (named === undefined) return null;
   const first = modelOfKey(catalog, named);

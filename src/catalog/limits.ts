@@ -21,7 +21,7 @@ export interface ModelLimits {
   maxOutputTokens: number | undefined;
 }
 
-export function limitsOf(catalog: Catalog, name: string, nowMs: number): ModelLimits {
+export function findModelLimits(catalog: Catalog, name: string, nowMs: number): ModelLimits {
   const model = matchModel(catalog, name, nowMs)?.model;
   const isKnown = model !== undefined && model.capabilities.length > 0;
   const reasons = !isKnown || model.capabilities.includes('reasoning');

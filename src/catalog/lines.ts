@@ -37,23 +37,23 @@ const SPECIALTIES: Record<string, string> = {
 };
 
 /** From 1, the smallest, to 5. If a name has several of the words, the smallest counts: `flash-lite`. */
-export function sizeOf(model: CatalogModel): number {
-  const sizes = wordsOf(model).flatMap((word) => SIZES[model.provider][word] ?? []);
+export function modelSize(model: CatalogModel): number {
+  const sizes = splitModelName(model).flatMap((word) => SIZES[model.provider][word] ?? []);
   return sizes.length === 0 ? USUAL_SIZE : Math.min(...sizes);
 }
 
 /** The special work of the model; `null` for a general model. */
-export function specialtyOf(model: CatalogModel): string | null {
-  const words = wordsOf(model);
+export function modelSpecialty(model: CatalogModel): string | null {
+  const words = splitModelName(model);
   const word = Object.keys(SPECIALTIES).find((known) => words.includes(known));
   return word === undefined ? null : (SPECIALTIES[word] ?? null);
 }
 
 /** Whether the provider lets the name stand for one model today and for another tomorrow: `gemini-flash-latest`. */
 export function isMovingName(model: CatalogModel): boolean {
-  return wordsOf(model).includes('latest');
+  return splitModelName(model).includes('latest');
 }
 
-function wordsOf({ model }: CatalogModel): string[] {
+function splitModelName({ model }: CatalogModel): string[] {
   return model.split(/[-_.@/]/);
 }

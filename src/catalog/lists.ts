@@ -25,7 +25,7 @@ export interface ListRead {
 }
 
 export function readList(raw: unknown, { address, day }: ListRead): SourceFacts[] {
-  const label = labelOf(address);
+  const label = listLabel(address);
   const { said, dated = null } = readForm(raw, { address, day });
   const facts = said.map(({ provider, ids = [], ends = {}, prices = {} }) => ({
     source: dated === null ? `${label}, read ${day}` : `${label} of ${dated}`,
@@ -44,7 +44,7 @@ export function readList(raw: unknown, { address, day }: ListRead): SourceFacts[
 }
 
 /** The name of a list without its query, which may be a secret. */
-export function labelOf({ host, pathname }: URL): string {
+export function listLabel({ host, pathname }: URL): string {
   return host + pathname;
 }
 

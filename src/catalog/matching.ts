@@ -46,7 +46,7 @@
  */
 
 import { utcDay } from '../platform/time.ts';
-import { nearestOf, type Spelling, spellingOf } from './fuzzy.ts';
+import { findNearest, parseSpelling, type Spelling } from './fuzzy.ts';
 import type { Catalog, CatalogModel, Provider } from './model.ts';
 
 export type MatchStrategy = 'exact' | 'alias' | 'snapshot' | 'normalized';
@@ -153,9 +153,9 @@ const indexes = new WeakMap<Catalog, NameIndex>();
  */
 export function matchModel(catalog: Catalog, name: string, nowMs: number): Match | null {
   if (name.length > MODEL_NAME_LENGTH_MAX || FINE_TUNED.test(name)) return null;
-  const index = indexOf(catalog);
+  const index = nameIndex(catalog);
   const found = certainMatch({ index, dated: index.onlyDated, nowMs }, name);
-  return found && isOf(found.match.model, found.named) ? found.match : null;
+  return found && isOfProvider(found.match.model, found.named) ? found.match : null;
 }
 
 /**
@@ -164,11 +164,11 @@ export function matchModel(catalog: Catalog, name: string, nowMs: number): Match
  */
 export function lookUpModel(catalog: Catalog, name: string, nowMs: number, provider?: Provider): LookUpMatch | null {
   if (name.length > MODEL_NAME_LENGTH_MAX) return null;
-  const index = indexOf(catalog);
+  const index = nameIndex(catalog);
   const base = baseName(name);
   const found = certainMatch({ index, dated: index.newestDated, nowMs }, base);
   if (found) {
-    if (!isOf(found.match.model, found.named ?? provider ?? null)) return null;
+    if (!isOfProvider(found.match.model, found.named ?? provider ?? null)) return null;
     return base === name ? found.match : { ...found.match, strategy: 'normalized' };
   }
   const plain = plainName(base);
@@ -178,13 +178,13 @@ export function lookUpModel(catalog: Catalog, name: string, nowMs: number, provi
 /** The model of a key in the catalog's own data: `provider/` and an exact name or alias. */
 export function modelOfKey(catalog: Catalog, modelKey: string): CatalogModel | null {
   const slash = modelKey.indexOf('/');
-  const { exact, alias } = indexOf(catalog);
+  const { exact, alias } = nameIndex(catalog);
   const name = modelKey.slice(slash + 1);
   const model = exact.get(name) ?? alias.get(name);
   return model?.provider === modelKey.slice(0, slash) ? model : null;
 }
 
-function isOf(model: CatalogModel, provider: Provider | null): boolean {
+function isOfProvider(model: CatalogModel, provider: Provider | null): boolean {
   return provider === null || model.provider === provider;
 }
 
@@ -198,7 +198,7 @@ interface Search {
 function certainMatch(search: Search, name: string): { match: Match; named: Provider | null } | null {
   const qualified = /^(openai|anthropic|google)\/(.+)$/.exec(name);
   const match = findName(search, qualified?.[2] ?? name);
-  if (match) return { match, named: providerOf(qualified?.[1]) };
+  if (match) return { match, named: readProvider(qualified?.[1]) };
   const line = newestOfLine(search, name);
   if (line) return { match: line, named: null };
   const plain = plainName(name);
@@ -212,7 +212,7 @@ function certainMatch(search: Search, name: string): { match: Match; named: Prov
 
 /** The model of a name without decorations, in any spelling. */
 function findPlain(search: Search, name: string): Match | null {
-  for (const spelling of [name, ...respellingsOf(name)]) {
+  for (const spelling of [name, ...listRespellings(name)]) {
     const found = findName(search, spelling);
     if (found) return { ...found, strategy: 'normalized' };
   }
@@ -261,10 +261,10 @@ function canHavePin({ releasedAt }: CatalogModel, pin: string, nowMs: number): b
 }
 
 function fuzzyMatch(index: NameIndex, name: string, provider: Provider | null): LookUpMatch | null {
-  const candidates = index.spellings.filter(({ model }) => isOf(model, provider));
+  const candidates = index.spellings.filter(({ model }) => isOfProvider(model, provider));
   let best: { model: CatalogModel; score: number } | null = null;
-  for (const spelling of [name, ...respellingsOf(name)]) {
-    const nearest = nearestOf(spellingOf(spelling), candidates);
+  for (const spelling of [name, ...listRespellings(name)]) {
+    const nearest = findNearest(parseSpelling(spelling), candidates);
     if (nearest && nearest.score > (best?.score ?? 0)) best = { model: nearest.candidate.model, score: nearest.score };
   }
   return best && { ...best, strategy: 'fuzzy' };
@@ -289,7 +289,7 @@ function plainName(decorated: string): PlainName {
   for (let round = 0; round < PREFIXES_MAX; round += 1) {
     const prefix = PREFIXES.map((candidate) => candidate.exec(name)).find((found) => found);
     if (!prefix) break;
-    provider = providerOf(prefix.groups?.provider) ?? provider;
+    provider = readProvider(prefix.groups?.provider) ?? provider;
     name = name.slice(prefix[0].length);
   }
   name = name
@@ -305,7 +305,7 @@ function plainName(decorated: string): PlainName {
 }
 
 /** The provider that a decoration names. */
-function providerOf(decoration: string | undefined): Provider | null {
+function readProvider(decoration: string | undefined): Provider | null {
   if (decoration === undefined) return null;
   if (decoration === 'anthropic') return 'anthropic';
   return decoration.includes('openai') ? 'openai' : 'google';
@@ -315,7 +315,7 @@ function providerOf(decoration: string | undefined): Provider | null {
  * Other spellings of the same version: the provider's name for a router's, dots for dashes, dashes for dots, version
  * and family in the other order.
  */
-function respellingsOf(name: string): string[] {
+function listRespellings(name: string): string[] {
   const renamed = ROUTER_NAMES.filter(([pattern]) => pattern.test(name)).map(([pattern, to]) =>
     name.replace(pattern, to),
   );
@@ -333,21 +333,21 @@ function respellingsOf(name: string): string[] {
   ];
 }
 
-function indexOf(catalog: Catalog): NameIndex {
+function nameIndex(catalog: Catalog): NameIndex {
   const known = indexes.get(catalog);
   if (known) return known;
   const newerFirst = [...catalog.models].sort(byReleaseThenName);
-  const groups = datedGroupsOf(catalog.models);
+  const groups = groupDatedModels(catalog.models);
   const index: NameIndex = {
     exact: new Map(catalog.models.map((model) => [model.model, model])),
     alias: new Map(catalog.models.flatMap((model) => model.aliases.map((alias) => [alias, model] as const))),
     onlyDated: new Map(
       groups.flatMap(([name, [only, ...others]]) => (only && others.length === 0 ? [[name, only]] : [])),
     ),
-    newestDated: new Map(groups.flatMap(([name, models]) => (areSnapshots(models) ? [[name, newestOf(models)]] : []))),
+    newestDated: new Map(groups.flatMap(([name, models]) => (areSnapshots(models) ? [[name, newestPin(models)]] : []))),
     newerFirst,
     spellings: newerFirst.flatMap((model) =>
-      [model.model, ...model.aliases].map((name) => ({ spelling: spellingOf(name), model })),
+      [model.model, ...model.aliases].map((name) => ({ spelling: parseSpelling(name), model })),
     ),
   };
   indexes.set(catalog, index);
@@ -355,7 +355,7 @@ function indexOf(catalog: Catalog): NameIndex {
 }
 
 /** The models with a date pin, by their name without it. */
-function datedGroupsOf(models: readonly CatalogModel[]): [string, [CatalogModel, ...CatalogModel[]]][] {
+function groupDatedModels(models: readonly CatalogModel[]): [string, [CatalogModel, ...CatalogModel[]]][] {
   const groups = new Map<string, [CatalogModel, ...CatalogModel[]]>();
   for (const model of models) {
     const name = model.model.replace(DATE_PIN, '');
@@ -374,11 +374,11 @@ function areSnapshots([first, ...others]: [CatalogModel, ...CatalogModel[]]): bo
   );
 }
 
-function newestOf(models: [CatalogModel, ...CatalogModel[]]): CatalogModel {
-  return models.reduce((newest, model) => (pinOf(model) > pinOf(newest) ? model : newest));
+function newestPin(models: [CatalogModel, ...CatalogModel[]]): CatalogModel {
+  return models.reduce((newest, model) => (datePin(model) > datePin(newest) ? model : newest));
 }
 
-function pinOf({ model }: CatalogModel): string {
+function datePin({ model }: CatalogModel): string {
   return (DATE_PIN.exec(model)?.[0] ?? '').replaceAll(/\D/g, '');
 }
 

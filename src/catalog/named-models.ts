@@ -3,7 +3,7 @@
  */
 
 import { utcDay } from '../platform/time.ts';
-import { asServed, daysLeft, replacementOf, statusOn } from './lifecycle.ts';
+import { asServed, daysLeft, findReplacement, statusOn } from './lifecycle.ts';
 import { lookUpModel } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from './model.ts';
 import { notInCatalog } from './resolution.ts';
@@ -45,7 +45,7 @@ export function modelWarnings(
   return [...new Set(names)].flatMap((name) => {
     const match = lookUpModel(catalog, name, nowMs);
     if (!match || match.strategy === 'fuzzy') return hasPrice(priced, name) ? [] : [notInCatalog(name, match)];
-    const end = endOf(catalog, asServed(match.model, name), utcDay(nowMs));
+    const end = describeEnd(catalog, asServed(match.model, name), utcDay(nowMs));
     const key = modelKeyOf(match.model);
     return end === null ? [] : [`${name === key ? name : `${name} (${key})`} ${end}`];
   });
@@ -58,12 +58,12 @@ function hasPrice(priced: ReadonlySet<string>, name: string): boolean {
 }
 
 /** How a model ends, in words; `null` if it does not. */
-function endOf(catalog: Catalog, model: CatalogModel, day: string): string | null {
+function describeEnd(catalog: Catalog, model: CatalogModel, day: string): string | null {
   const status = statusOn(model, day);
   if (status === 'ACTIVE') return null;
   const { shutdownAt } = model.lifecycle;
   const left = daysLeft(model, day);
-  const live = replacementOf(catalog, model, day)?.live;
+  const live = findReplacement(catalog, model, day)?.live;
   const successor = live ? `; its vendor replaces it with ${live.modelKey}` : '';
   if (status === 'RETIRED') return `is retired${shutdownAt === undefined ? '' : ` since ${shutdownAt}`}${successor}`;
   const days = left === 1 ? 'in one day' : `in ${left} days`;

@@ -71,7 +71,7 @@ export function untoldNews(
   told: readonly CatalogNews[],
   max: number,
 ): CatalogNews & { more: number } {
-  const known = new Set(told.flatMap(claimsOf));
+  const known = new Set(told.flatMap(listClaims));
   const isNew = (claim: string) => !known.has(claim);
   const ends = news.ends.filter((end) => isNew(claimOfEnd(end)));
   const missing = news.missing.filter((model) => isNew(claimOfModel(model)));
@@ -81,10 +81,10 @@ export function untoldNews(
     missing: missing.slice(0, Math.max(0, max - ends.length)),
     prices: prices.slice(0, Math.max(0, max - ends.length - missing.length)),
   };
-  return { ...shown, more: countOf({ ends, missing, prices }) - countOf(shown) };
+  return { ...shown, more: countNews({ ends, missing, prices }) - countNews(shown) };
 }
 
-export function countOf({ ends, missing, prices }: CatalogNews): number {
+export function countNews({ ends, missing, prices }: CatalogNews): number {
   return ends.length + missing.length + prices.length;
 }
 
@@ -94,17 +94,17 @@ const claimOfModel = ({ modelKey }: CatalogNews['missing'][number]) => modelKey;
 const claimOfPrice = ({ modelKey, rate, usdPerMillion }: CatalogNews['prices'][number]) =>
   `${modelKey} ${rate} ${usdPerMillion}`;
 
-function claimsOf({ ends, missing, prices }: CatalogNews): string[] {
+function listClaims({ ends, missing, prices }: CatalogNews): string[] {
   return [...ends.map(claimOfEnd), ...missing.map(claimOfModel), ...prices.map(claimOfPrice)];
 }
 
 /** The items of all sources by their statements, sorted. */
 function merged<Item extends object>(
   sources: readonly SourceFacts[],
-  itemsOf: (facts: SourceFacts) => Item[],
+  readItems: (facts: SourceFacts) => Item[],
 ): (Item & Reported)[] {
   const all = sources.flatMap((facts) =>
-    itemsOf(facts).map((item) => ({ item, said: JSON.stringify(item), source: facts.source })),
+    readItems(facts).map((item) => ({ item, said: JSON.stringify(item), source: facts.source })),
   );
   return [...Map.groupBy(all, ({ said }) => said)]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -9,7 +9,7 @@ import type { CallPart, PricedPart } from '../domain/call-parts.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { formatUsd, nanoFromUsd } from '../domain/money.ts';
 import type { Component, Rate, RateCard, RateConditions } from '../domain/price.ts';
-import { rateOf } from '../domain/price.ts';
+import { buildRate } from '../domain/price.ts';
 import { withRelations } from '../domain/price-relations.ts';
 import { cardFor, type ResolvedPrice } from '../domain/pricing.ts';
 import type { Usage } from '../domain/usage.ts';
@@ -17,7 +17,7 @@ import { sha256Hex } from '../platform/hash.ts';
 import { type Channel, type Served, servedBy } from './channel.ts';
 import { type Match, matchModel } from './matching.ts';
 import { type Catalog, type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf } from './model.ts';
-import { billedAsWhole, percentOf, regionalPercent, usesOf } from './provider-rules.ts';
+import { billedAsWhole, regionalPercent, toolUseRates, toPercent } from './provider-rules.ts';
 import { variantCard } from './variants.ts';
 
 /** A recorded price, identified by its snapshot id. */
@@ -73,7 +73,7 @@ export async function resolvePrice(
   const served = servedBy(modelUsed, providerUsed);
   const ownFound = ownPrice(own, reported, match?.model ?? null, served, nowMs);
   if (ownFound) {
-    const completed = await ownCardOf(catalog, ownFound.price, match?.model, served, nowMs);
+    const completed = await completeOwnCard(catalog, ownFound.price, match?.model, served, nowMs);
     const card = match?.variant && !ownFound.isOfName ? variantCard(completed, match.variant) : completed;
     const isRelated = card.rates.some(({ relatedTo }) => relatedTo !== undefined);
     return { available: true, card: isRelated ? ofCatalog(catalog, card) : card };
@@ -82,12 +82,12 @@ export async function resolvePrice(
   if (!match || !card) return { available: false, reason: match ? 'PRICE_NOT_IN_CATALOG' : 'MODEL_NOT_IN_CATALOG' };
   const listed = servedCard(match.model, match.variant ? variantCard(card, match.variant) : card, served);
   const priced = ofCatalog(catalog, listed);
-  const assumption = assumptionOf(match, modelUsed);
+  const assumption = describeAssumption(match, modelUsed);
   return { available: true, card: assumption === null ? priced : { ...priced, assumption } };
 }
 
 /** The assumption that the price makes about the model; `null` if the name identifies it. */
-function assumptionOf({ model, unlistedPin, newestOfLine }: Match, name: string): string | null {
+function describeAssumption({ model, unlistedPin, newestOfLine }: Match, name: string): string | null {
   const key = modelKeyOf(model);
   if (unlistedPin) return `${name}: the catalog does not list it, and prices it as ${key}`;
   return newestOfLine ? `${name}: a name that moves, priced as ${key}, the newest of its line` : null;
@@ -105,8 +105,8 @@ export async function modelToRecord(
   nowMs: number,
 ): Promise<string | undefined> {
   if (asked === undefined || served === undefined || asked === served) return served ?? asked;
-  const priceOf = (modelUsed: string) => resolvePrice(catalog, own, { modelUsed, providerUsed }, nowMs);
-  const [price, askedPrice, channel] = [await priceOf(served), await priceOf(asked), servedBy(asked, providerUsed)];
+  const priceFor = (modelUsed: string) => resolvePrice(catalog, own, { modelUsed, providerUsed }, nowMs);
+  const [price, askedPrice, channel] = [await priceFor(served), await priceFor(asked), servedBy(asked, providerUsed)];
   if (!askedPrice.available) return served;
   const match = matchModel(catalog, asked, nowMs);
   const model = match?.model ?? null;
@@ -135,7 +135,7 @@ export async function resolvePriceFor(
 const completed = new WeakMap<RateCard, { known: RateCard; card: RateCard }>();
 
 /** The card of an own price, completed by the catalog's rates of the model, unless the price is strict. */
-async function ownCardOf(
+async function completeOwnCard(
   catalog: Catalog,
   { card, strict }: OwnPrice,
   matched: CatalogModel | undefined,
@@ -219,7 +219,7 @@ export async function cardOn(
   channel: Channel | null = null,
 ): Promise<RateCard | null> {
   const there = pricingOn(model, channel);
-  if (there) return newCard(model, pricingAt(there, nowMs), percentOf(there.regionalMultiplier));
+  if (there) return newCard(model, pricingAt(there, nowMs), toPercent(there.regionalMultiplier));
   return model.pricing ? rateCard(model, model.pricing, nowMs) : null;
 }
 
@@ -251,11 +251,11 @@ export async function priceSnapshots(catalog: Catalog): Promise<PriceSnapshot[]>
       const atMs = effectiveFrom === null ? Number.NEGATIVE_INFINITY : Date.parse(`${effectiveFrom}T00:00:00Z`);
       const rates = pricingAt(pricing, atMs);
       snapshots.push({
-        snapshotId: await snapshotIdOf(model, rates),
+        snapshotId: await hashSnapshot(model, rates),
         provider: model.provider,
         modelKey: modelKeyOf(model),
         effectiveFrom,
-        rates: { ...rates, ...(usesOf(model).length > 0 && { uses: usesOf(model) }) },
+        rates: { ...rates, ...(toolUseRates(model).length > 0 && { uses: toolUseRates(model) }) },
         source: rates.source,
         catalogVersion: catalog.version,
       });
@@ -278,10 +278,10 @@ async function rateCard(model: CatalogModel, pricing: CatalogPricing, nowMs: num
 
 async function newCard(model: CatalogModel, current: CatalogPricing, percent: number | undefined): Promise<RateCard> {
   const whole = billedAsWhole(model);
-  const listed = ratesOf(current);
-  const uses = usesOf(model).filter(({ component }) => !listed.some((rate) => rate.component === component));
+  const listed = buildRates(current);
+  const uses = toolUseRates(model).filter(({ component }) => !listed.some((rate) => rate.component === component));
   return {
-    snapshotId: await snapshotIdOf(model, current),
+    snapshotId: await hashSnapshot(model, current),
     provider: model.provider,
     modelKey: modelKeyOf(model),
     rates: [...listed, ...uses],
@@ -324,9 +324,9 @@ const SHORT_USES = {
 } as const;
 
 /** The rates of a listed price, as exact amounts. */
-export function ratesOf(price: ListedPrice): Rate[] {
+export function buildRates(price: ListedPrice): Rate[] {
   const listed = (usd: number | undefined, component: Component, when?: RateConditions) =>
-    usd === undefined ? [] : [rateOf(component, formatUsd(nanoFromUsd(usd)), 1_000_000, when)];
+    usd === undefined ? [] : [buildRate(component, formatUsd(nanoFromUsd(usd)), 1_000_000, when)];
   const inShort = (rates: Loose<CatalogRates>, when?: RateConditions) =>
     Object.entries(SHORT_FORM).flatMap(([name, component]) =>
       listed(rates[name as keyof CatalogRates], component, when),
@@ -340,7 +340,7 @@ export function ratesOf(price: ListedPrice): Rate[] {
       listed(price[name as keyof typeof SHORT_USES], component),
     ),
     ...(price.components ?? []).map(({ component, per, usd, when, assumption }) =>
-      assumed(rateOf(component, usd, per, when), assumption),
+      assumed(buildRate(component, usd, per, when), assumption),
     ),
   ];
 }
@@ -350,9 +350,9 @@ function assumed(rate: Rate, assumption: string | undefined): Rate {
 }
 
 /** The hash covers only the rates: a corrected source text or a confirmed rate is not a new price. */
-async function snapshotIdOf(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
+async function hashSnapshot(model: CatalogModel, pricing: CatalogPricing): Promise<string> {
   const { source: _source, batchMultiplier: _batch, ...listed } = pricing;
-  const uses = usesOf(model);
+  const uses = toolUseRates(model);
   const rates = {
     ...listed,
     tiers: listed.tiers?.map(withoutAssumption),

@@ -16,23 +16,23 @@
  *   of audio if that differs; no Pro model has one, and no other model since Gemini 3.5 (also genai-prices 0.1.8: "no
  *   separate audio rate"). Decisions have one price for any input.
  */
-import { type Component, type Rate, rateOf } from '../domain/price.ts';
+import { buildRate, type Component, type Rate } from '../domain/price.ts';
 import type { Channel } from './channel.ts';
 import type { CatalogModel } from './model.ts';
 
 /** The tool uses that a provider bills at one rate for all of its models. */
-export function usesOf({ provider, kind, model }: CatalogModel): Rate[] {
+export function toolUseRates({ provider, kind, model }: CatalogModel): Rate[] {
   if (kind !== 'chat') return [];
   switch (provider) {
     case 'anthropic':
-      return [rateOf('webSearch', '10', 1_000)];
+      return [buildRate('webSearch', '10', 1_000)];
     case 'openai':
       return [
-        ...(/-search(?:-|$)/.test(model) ? [] : [rateOf('webSearch', '10', 1_000)]),
-        rateOf('fileSearch', '2.5', 1_000),
+        ...(/-search(?:-|$)/.test(model) ? [] : [buildRate('webSearch', '10', 1_000)]),
+        buildRate('fileSearch', '2.5', 1_000),
       ];
     case 'google':
-      return [rateOf('webSearch', isGeminiBefore3(model) ? '35' : '14', 1_000)];
+      return [buildRate('webSearch', isGeminiBefore3(model) ? '35' : '14', 1_000)];
   }
 }
 
@@ -71,7 +71,7 @@ export function regionalPercent(model: CatalogModel, channel: Channel | null): n
   }
   if (provider === 'openai' && channel === 'bedrock') return 110;
   if (channel === 'vertex' || channel === 'bedrock' || (channel === 'azure' && provider === 'openai')) return undefined;
-  if (pricing?.regionalMultiplier !== undefined) return percentOf(pricing.regionalMultiplier);
+  if (pricing?.regionalMultiplier !== undefined) return toPercent(pricing.regionalMultiplier);
   if (
     provider === 'openai' &&
     channel === null &&
@@ -83,6 +83,6 @@ export function regionalPercent(model: CatalogModel, channel: Channel | null): n
 }
 
 /** A share as whole percent. */
-export function percentOf(share: number | undefined): number | undefined {
+export function toPercent(share: number | undefined): number | undefined {
   return share === undefined ? undefined : Math.round(share * 100);
 }

@@ -6,7 +6,7 @@
  * 1. Unsuited models are excluded: those for another kind of work, those for special work that the source does not
  *    do, and those that lack a kind of output of the source (`unsuitedFor`).
  * 2. Candidates with a setback rank behind all others: a smaller line of the same provider, a model that is not newer
- *    if an upgrade is sought, or a moving name (`setbacksOf`).
+ *    if an upgrade is sought, or a moving name (`listSetbacks`).
  * 3. The provider: a fallback is sought at another one, because an outage affects a whole provider; an upgrade and the
  *    successor of a retired model are sought at the same one.
  * 4. Candidates with the specialty of the source rank before general ones.
@@ -18,11 +18,11 @@
  */
 
 import type { RateCard } from '../domain/price.ts';
-import { costOf } from '../domain/pricing.ts';
+import { computeCost } from '../domain/pricing.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { statusOn } from './lifecycle.ts';
-import { isMovingName, SIZES_APART_MAX, sizeOf, specialtyOf } from './lines.ts';
+import { isMovingName, modelSize, modelSpecialty, SIZES_APART_MAX } from './lines.ts';
 import { type CatalogModel, modelKeyOf } from './model.ts';
 
 /** Increment it when scores change for the same data. */
@@ -98,9 +98,9 @@ export function isSameWork(source: CatalogModel, candidate: CatalogModel): boole
 
 /** Why a candidate for the same kind of work still cannot replace the source. */
 export function unsuitedFor(source: CatalogModel, candidate: CatalogModel): string[] {
-  const specialty = specialtyOf(candidate);
+  const specialty = modelSpecialty(candidate);
   const reasons: string[] = [];
-  if (specialty !== null && specialty !== specialtyOf(source)) reasons.push(`specialty: made for ${specialty}`);
+  if (specialty !== null && specialty !== modelSpecialty(source)) reasons.push(`specialty: made for ${specialty}`);
   for (const output of OUTPUTS) {
     if (source.modalities.output.includes(output) && !candidate.modalities.output.includes(output))
       reasons.push(`output: gives no ${output}`);
@@ -119,7 +119,7 @@ export function assess(
 ): Assessment {
   const estimatedRequestUsd = card && requestUsd(card, policy);
   const priceChangePercent = changePercent(sourceUsd, estimatedRequestUsd);
-  const compatibility = compatibilityOf(model, policy);
+  const compatibility = checkCompatibility(model, policy);
   const missed: string[] = [];
   const { shutdownAt } = model.lifecycle;
   const status = statusOn(model, day);
@@ -150,7 +150,7 @@ export function assess(
 
 /** Scores an assessed candidate against the source. */
 export function rank(source: CatalogModel, candidate: Assessment, policy: LookupPolicy, day: string): RankedModel {
-  const similarity = similarityOf(source, candidate, policy, day);
+  const similarity = scoreSimilarity(source, candidate, policy, day);
   const weights = WEIGHTS[policy.purpose];
   const names = Object.keys(weights) as Similarity[];
   const score = names.reduce((sum, name) => sum + weights[name] * similarity[name], 0);
@@ -158,13 +158,13 @@ export function rank(source: CatalogModel, candidate: Assessment, policy: Lookup
     .filter((name) => weights[name] > 0)
     .toSorted((a, b) => weights[b] * similarity[b] - weights[a] * similarity[a] || (a < b ? -1 : 1))
     .map((name) => `${name} ${round(similarity[name])} x ${weights[name]}`);
-  return { ...candidate, score: round(score, 4), setbacks: setbacksOf(source, candidate.model, policy), reasons };
+  return { ...candidate, score: round(score, 4), setbacks: listSetbacks(source, candidate.model, policy), reasons };
 }
 
 /** A fallback may be older: it has to work now, and is not a migration. */
-function setbacksOf(source: CatalogModel, model: CatalogModel, { purpose }: LookupPolicy): string[] {
+function listSetbacks(source: CatalogModel, model: CatalogModel, { purpose }: LookupPolicy): string[] {
   const setbacks: string[] = [];
-  if (model.provider === source.provider && sizeOf(model) < sizeOf(source))
+  if (model.provider === source.provider && modelSize(model) < modelSize(source))
     setbacks.push(`smaller: of a smaller line of ${model.provider}`);
   const age = isMovingName(source) ? null : newerBy(model, source);
   if (age !== null && age <= 0 && (purpose === 'upgrade' || (purpose === 'retirement' && age < 0)))
@@ -186,7 +186,7 @@ export function newerBy(one: CatalogModel, other: CatalogModel): number | null {
 }
 
 function generationNumber(model: CatalogModel): number {
-  return Number.parseFloat(generationOf(model)) || 0;
+  return Number.parseFloat(parseGeneration(model)) || 0;
 }
 
 /** The order of candidates. */
@@ -194,7 +194,7 @@ export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: Ra
   const setBack = ({ setbacks }: RankedModel) => Number(setbacks.length > 0);
   const elsewhere = ({ model }: RankedModel) =>
     Number((model.provider === source.provider) === (policy.purpose === 'fallback'));
-  const general = ({ model }: RankedModel) => Number(specialtyOf(model) !== specialtyOf(source));
+  const general = ({ model }: RankedModel) => Number(modelSpecialty(model) !== modelSpecialty(source));
   return (a, b) =>
     setBack(a) - setBack(b) ||
     elsewhere(a) - elsewhere(b) ||
@@ -205,7 +205,7 @@ export function byPreference(source: CatalogModel, policy: LookupPolicy): (a: Ra
 }
 
 /** The generation in a model's name: `4o` of gpt-4o-mini, `5.6` of gpt-5.6-sol, `4.5` of claude-haiku-4-5-20251001. */
-export function generationOf({ model }: CatalogModel): string {
+export function parseGeneration({ model }: CatalogModel): string {
   const undated = model.replace(/[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$/, '').replace(/-\d{2}-\d{2,4}$/, '');
   return (/\d+(?:[.-]\d{1,2}(?!\d))?o?|o\d+/.exec(undated)?.[0] ?? undated).replace('-', '.');
 }
@@ -215,11 +215,11 @@ export function requestUsd(card: RateCard, policy: LookupPolicy): number | null 
   const inputTokens = Math.round(policy.inputTokens);
   const cachedInputTokens = Math.round((inputTokens * policy.cachedInputPercent) / 100);
   const usage = { ...NO_USAGE, inputTokens, cachedInputTokens, responseTokens: Math.round(policy.outputTokens) };
-  const priced = costOf(card, usage, 'standard');
+  const priced = computeCost(card, usage, 'standard');
   return priced.known ? Number(priced.cost.totalNanoUsd) / 1e9 : null;
 }
 
-function compatibilityOf(model: CatalogModel, policy: LookupPolicy): Compatibility {
+function checkCompatibility(model: CatalogModel, policy: LookupPolicy): Compatibility {
   const gaps: string[] = [];
   const unknowns: string[] = [];
   for (const parameter of policy.requiredParameters) {
@@ -235,7 +235,7 @@ function compatibilityOf(model: CatalogModel, policy: LookupPolicy): Compatibili
   return { status: gaps.length > 0 ? 'incompatible' : unknowns.length > 0 ? 'unknown' : 'compatible', gaps, unknowns };
 }
 
-function similarityOf(
+function scoreSimilarity(
   source: CatalogModel,
   { model, priceChangePercent }: Assessment,
   policy: LookupPolicy,
@@ -244,15 +244,15 @@ function similarityOf(
   const known = priceChangePercent ?? PRICE_DISTANCE_MAX_PERCENT / 2;
   const distance = policy.purpose === 'upgrade' ? Math.max(0, known) : Math.abs(known);
   return {
-    size: 1 - Math.abs(sizeOf(model) - sizeOf(source)) / SIZES_APART_MAX,
+    size: 1 - Math.abs(modelSize(model) - modelSize(source)) / SIZES_APART_MAX,
     price: clamp(1 - distance / PRICE_DISTANCE_MAX_PERCENT),
     capabilities: overlap(source.capabilities, model.capabilities),
     context: ratio(model.contextTokens, source.contextTokens),
-    recency: recencyOf(model, day),
+    recency: scoreRecency(model, day),
   };
 }
 
-function recencyOf(model: CatalogModel, day: string): number {
+function scoreRecency(model: CatalogModel, day: string): number {
   if (model.releasedAt === undefined) return 0.5;
   return clamp(1 - (Date.parse(day) - Date.parse(model.releasedAt)) / DAY_MS / RECENT_DAYS);
 }

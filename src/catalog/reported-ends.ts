@@ -19,7 +19,7 @@ export function withReportedEnds(catalog: Catalog, sources: readonly SourceFacts
 }
 
 /** The reported shutdown dates of a model. If it has ended, another past day is of no use. */
-export function reportedEndsOf(catalog: Catalog, model: CatalogModel, day: string): readonly ReportedEnd[] {
+export function listReportedEnds(catalog: Catalog, model: CatalogModel, day: string): readonly ReportedEnd[] {
   const reported = catalog.reportedEnds?.get(modelKeyOf(model)) ?? [];
   return statusOn(model, day) === 'RETIRED' ? reported.filter(({ shutdownAt }) => shutdownAt > day) : reported;
 }
@@ -27,11 +27,11 @@ export function reportedEndsOf(catalog: Catalog, model: CatalogModel, day: strin
 /** The reported dates of all models, the soonest first. */
 export function allReportedEnds(catalog: Catalog, day: string): ReportedEnd[] {
   return catalog.models
-    .flatMap((model) => reportedEndsOf(catalog, model, day))
+    .flatMap((model) => listReportedEnds(catalog, model, day))
     .toSorted((a, b) => Number(a.shutdownAt > b.shutdownAt) - Number(a.shutdownAt < b.shutdownAt));
 }
 
 /** "2027-01-22, reported by @anthropic-ai/sdk 1.13.0 of 2026-11-23". */
-export function reportOf({ shutdownAt, reportedBy }: ReportedEnd): string {
+export function formatReport({ shutdownAt, reportedBy }: ReportedEnd): string {
   return `${shutdownAt}, reported by ${reportedBy.join('; ')}`;
 }

@@ -7,18 +7,18 @@
 import { canonicalJson } from '../domain/canonical.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { type Candidate, candidatesFor, isClosed, type SourcePrice } from './candidates.ts';
-import { areDatesUnknown, asServed, type Replacement, replacementOf, statusOn } from './lifecycle.ts';
+import { areDatesUnknown, asServed, findReplacement, type Replacement, statusOn } from './lifecycle.ts';
 import { type LookUpMatch, lookUpModel, modelOfKey } from './matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf, type Provider, type ReportedEnd } from './model.ts';
 import { type LookupPolicy, type RankedModel, SCORING_VERSION } from './ranking.ts';
-import { reportedEndsOf, reportOf } from './reported-ends.ts';
+import { formatReport, listReportedEnds } from './reported-ends.ts';
 import {
-  citationOf,
+  findReviewedReplacement,
+  formatCitation,
   NO_REVIEWS,
   type Review,
   type ReviewedReplacement,
   type Reviews,
-  reviewedReplacementOf,
 } from './reviews.ts';
 import { isUnconditional, swapWarnings } from './swap-warnings.ts';
 
@@ -74,7 +74,7 @@ export async function resolveKey(
   const decision = {
     key: requested.modelKey,
     policy,
-    lifecycle: { status: answer.status, ...(answer.model && datesOf(answer.model)) },
+    lifecycle: { status: answer.status, ...(answer.model && lifecycleDates(answer.model)) },
     action: answer.action,
     replacement: answer.providerReplacementModelKey,
     recommendation: answer.recommendedModelKey,
@@ -141,14 +141,14 @@ async function resolveMatch(
   const thin = dated.lifecycle.confidence === 'secondary';
   if (thin) warnings.push('the lifecycle of this model rests on secondary evidence');
   // The reports are about the provider's own API.
-  const reportedEnds = dated === source ? reportedEndsOf(catalog, source, day) : [];
-  for (const end of reportedEnds) warnings.push(`a shutdown on ${reportOf(end)}, is not confirmed`);
+  const reportedEnds = dated === source ? listReportedEnds(catalog, source, day) : [];
+  for (const end of reportedEnds) warnings.push(`a shutdown on ${formatReport(end)}, is not confirmed`);
   const action = isEnding ? 'REPLACE' : thin || isUnknown ? 'REVIEW' : 'KEEP';
 
   const allowed = allowedByKey(catalog, policy.allowedModelKeys, day);
   const allowedModels = policy.allowedModelKeys.length === 0 ? null : new Set(allowed.values());
-  const replacement = isEnding ? replacementOf(catalog, source, day) : null;
-  const review = reviewedReplacementOf(catalog, reviews, source, day);
+  const replacement = isEnding ? findReplacement(catalog, source, day) : null;
+  const review = findReviewedReplacement(catalog, reviews, source, day);
   const candidates = await candidatesFor(catalog, source, replacement, review, { policy, allowedModels, day });
   for (const { modelKey, missed } of candidates.official)
     warnings.push(...missed.map((rule) => `official replacement ${modelKey}: ${rule}`));
@@ -234,7 +234,7 @@ function recommend(
     if (isAllowed(review.model) && !isClosed(review.model, policy))
       return {
         recommendation: { modelKey, source: 'admin_review' },
-        more: [...more, `${modelKey}: ${citationOf(review.review)}`],
+        more: [...more, `${modelKey}: ${formatCitation(review.review)}`],
       };
     if (!isAllowed(review.model))
       more.push(`${modelKey}, which an operator reviewed, is not among the allowed providers or model keys`);
@@ -260,6 +260,6 @@ function allowedByKey(catalog: Catalog, keys: readonly string[], day: string): M
   );
 }
 
-function datesOf({ lifecycle: { announcedAt, shutdownAt } }: CatalogModel) {
+function lifecycleDates({ lifecycle: { announcedAt, shutdownAt } }: CatalogModel) {
   return { announcedAt, shutdownAt };
 }

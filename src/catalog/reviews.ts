@@ -25,7 +25,7 @@ export interface ReviewedReplacement {
   model: CatalogModel | null;
 }
 
-export function reviewedReplacementOf(
+export function findReviewedReplacement(
   catalog: Catalog,
   reviews: Reviews,
   source: CatalogModel,
@@ -38,6 +38,6 @@ export function reviewedReplacementOf(
 }
 
 /** The citation of the review in an answer. */
-export function citationOf({ reviewedAtMs, reason }: Review): string {
+export function formatCitation({ reviewedAtMs, reason }: Review): string {
   return `reviewed by an operator on ${utcDay(reviewedAtMs)}: ${reason}`;
 }

@@ -13,8 +13,8 @@ export function swapWarnings(
 ): string[] {
   const models = new Set([source, replacement?.model, replacement?.live?.model, recommended]);
   return [
-    ...(replacement ? conditionsOf(source, replacement) : []),
-    ...[...models].flatMap((model) => (model ? notesOf(model) : [])),
+    ...(replacement ? replacementConditions(source, replacement) : []),
+    ...[...models].flatMap((model) => (model ? listMigrationNotes(model) : [])),
   ];
 }
 
@@ -23,7 +23,7 @@ export function isUnconditional({ lifecycle }: CatalogModel): boolean {
   return lifecycle.replacementNote === undefined && lifecycle.replacementEvidence?.confidence !== 'secondary';
 }
 
-function conditionsOf({ lifecycle }: CatalogModel, { modelKey }: Replacement): string[] {
+function replacementConditions({ lifecycle }: CatalogModel, { modelKey }: Replacement): string[] {
   const { replacementNote, replacementEvidence } = lifecycle;
   return [
     ...(replacementEvidence?.confidence === 'secondary'
@@ -33,7 +33,7 @@ function conditionsOf({ lifecycle }: CatalogModel, { modelKey }: Replacement): s
   ];
 }
 
-function notesOf(model: CatalogModel): string[] {
+function listMigrationNotes(model: CatalogModel): string[] {
   const { availability, migrationNotes = [] } = model;
   const notes = [...(availability ? [availability.note] : []), ...migrationNotes.map(({ note }) => note)];
   return notes.map((note) => `${modelKeyOf(model)}: ${note}`);

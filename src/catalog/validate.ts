@@ -7,10 +7,10 @@
  */
 import type { z } from 'zod';
 import { CatalogDocument } from '../contract/catalog.ts';
-import { purposeOf } from '../domain/price.ts';
+import { ratePurpose } from '../domain/price.ts';
 import { utcDay } from '../platform/time.ts';
 import { type CatalogModel, type CatalogPricing, type CatalogRates, modelKeyOf, type Transition } from './model.ts';
-import { type ListedPrice, ratesOf } from './prices.ts';
+import { buildRates, type ListedPrice } from './prices.ts';
 
 export interface Problem {
   /** `provider/model`, or the path in the document if there is none; empty for the document itself. */
@@ -230,11 +230,11 @@ function amountFindings(field: string, rates: Partial<CatalogRates>): Finding[] 
 
 /** A price has a rate, and only one for each component under the same conditions. */
 function componentFindings(field: string, pricing: ListedPrice): Finding[] {
-  const rates = ratesOf(pricing);
+  const rates = buildRates(pricing);
   if (rates.length === 0) return [{ field, message: 'has no rate' }];
   const seen = new Set<string>();
   return rates.flatMap((rate) => {
-    const purpose = purposeOf(rate);
+    const purpose = ratePurpose(rate);
     if (!seen.has(purpose)) {
       seen.add(purpose);
       return [];

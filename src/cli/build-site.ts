@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { contentHash } from '../platform/content-hash.ts';
 import { FONT_LICENCE_PATH, FONT_PATH } from '../ui/font.ts';
-import { exists, hashOf, SERVICE_SOURCES } from './kept-folders.ts';
+import { exists, hashFiles, SERVICE_SOURCES } from './kept-folders.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGES = join(ROOT, 'src', 'site', 'docs');
@@ -28,7 +28,7 @@ const UNFINISHED = join(ROOT, 'dist', 'site-unfinished');
 const MADE_OF = join(ROOT, 'dist', 'site-made-of');
 const SOURCES = { folders: [...SERVICE_SOURCES.folders, 'docs'], files: [...SERVICE_SOURCES.files, 'README.md'] };
 
-/** Where each script begins, and where it is served; `HASH` is the hash of its content. */
+/** The entry file of each script, and its path on the site; `HASH` is the hash of its content. */
 const SCRIPTS = {
   docs: { entry: 'site/docs/browser/docs.ts', path: '/assets/docs-HASH.js' },
   console: { entry: 'console/browser/console.ts', path: '/assets/console-HASH.js' },
@@ -45,12 +45,12 @@ const PICTURE = /\.(?:png|svg)$/;
 type Site = typeof import('../site/docs/site.ts');
 
 export async function buildSite(): Promise<void> {
-  const sources = await hashOf(SOURCES);
+  const sources = await hashFiles(SOURCES);
   const made = await readFile(MADE_OF, 'utf8').catch(() => '');
   if (made === sources && (await exists(SITE)) && (await exists(SCRIPT_PATHS))) return;
   await makeSite();
   // A source that was changed meanwhile may be in the files with or without its change.
-  if (sources === (await hashOf(SOURCES))) await writeFile(MADE_OF, sources);
+  if (sources === (await hashFiles(SOURCES))) await writeFile(MADE_OF, sources);
 }
 
 async function makeSite(): Promise<void> {

@@ -9,7 +9,7 @@ import { execFile } from 'node:child_process';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildSite } from './build-site.ts';
-import { copyKept, hashOf, keep, SERVICE_SOURCES } from './kept-folders.ts';
+import { copyKept, hashFiles, keep, SERVICE_SOURCES } from './kept-folders.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -23,18 +23,18 @@ export const SERVICE: Bundle = { script: 'src/index.ts', folder: 'bundle' };
 
 /** Puts the bundle into the state folder. Throws wrangler's error if it cannot be made. */
 export async function bundle(stateDir: string, { script, folder } = SERVICE): Promise<void> {
-  const made = await nameOf(script);
+  const made = await bundleName(script);
   const [isKept] = await Promise.all([copyKept('bundles', made, join(stateDir, folder)), buildSite()]);
   if (isKept) return;
   await runWrangler(script, join(stateDir, folder));
   // A source that was changed meanwhile may be in the bundle with or without its change.
-  if (made === (await nameOf(script))) await keep('bundles', made, join(stateDir, folder));
+  if (made === (await bundleName(script))) await keep('bundles', made, join(stateDir, folder));
 }
 
 /** A suite's script may import every file of `test`. */
-async function nameOf(script: string): Promise<string> {
+async function bundleName(script: string): Promise<string> {
   const folders = script.startsWith('test/') ? [...SERVICE_SOURCES.folders, 'test'] : SERVICE_SOURCES.folders;
-  const hash = await hashOf({ folders, files: [...SERVICE_SOURCES.files, script] });
+  const hash = await hashFiles({ folders, files: [...SERVICE_SOURCES.files, script] });
   return `${basename(script, '.ts')}-${hash}`;
 }
 

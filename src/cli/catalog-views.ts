@@ -7,7 +7,7 @@ import type { ImportReport, Limits } from '../catalog/importers/merge.ts';
 import type { CatalogNews } from '../catalog/news.ts';
 import type { Problem } from '../catalog/validate.ts';
 import type { CatalogDifferences, CatalogPricing, Lifecycle, PublishedCatalog } from '../contract/catalog.ts';
-import { indent, labelOf, pairs, section, show, table } from './table.ts';
+import { columnLabel, indent, pairs, section, show, table } from './table.ts';
 
 /** The number of names of a group that are printed; `--json` has all of them. */
 const NAMES_SHOWN = 40;
@@ -52,7 +52,7 @@ export function showReport(report: ImportReport): string {
     names('Absent upstream, unchanged', report.absentUpstream),
     group(
       'Skipped',
-      [...bySkipReason].map(([reason, entries]) => `${reason}: ${someOf(entries.map(({ name }) => name))}`),
+      [...bySkipReason].map(([reason, entries]) => `${reason}: ${joinSome(entries.map(({ name }) => name))}`),
     ),
   ];
   return join(parts);
@@ -65,7 +65,7 @@ export function showPublished({
   ...info
 }: PublishedCatalog): string {
   const figures = Object.entries({ ...info, sources: `${sourceDates.oldest} to ${sourceDates.newest}` });
-  return `${pairs(Object.fromEntries(figures.map(([field, value]) => [labelOf(field), value])))}\n\n${showDifferences(differences)}`;
+  return `${pairs(Object.fromEntries(figures.map(([field, value]) => [columnLabel(field), value])))}\n\n${showDifferences(differences)}`;
 }
 
 export function showFreshness({ day, contradicted, oldest, ending, overdue, singleSource }: Freshness): string {
@@ -154,7 +154,7 @@ export function showNews(
 }
 
 function names(title: string, keys: readonly string[]): string {
-  return keys.length === 0 ? '' : section(`${title} (${keys.length})`, someOf(keys, '\n'));
+  return keys.length === 0 ? '' : section(`${title} (${keys.length})`, joinSome(keys, '\n'));
 }
 
 function group(title: string, lines: readonly string[]): string {
@@ -205,7 +205,7 @@ function limits({ contextTokens, maxOutputTokens }: Limits): string {
   return `context ${show(contextTokens)}, output ${show(maxOutputTokens)}`;
 }
 
-function someOf(all: readonly string[], separator = ', '): string {
+function joinSome(all: readonly string[], separator = ', '): string {
   const rest = all.length - NAMES_SHOWN;
   return [...all.slice(0, NAMES_SHOWN), ...(rest > 0 ? [`and ${rest} more`] : [])].join(separator);
 }

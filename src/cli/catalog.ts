@@ -12,7 +12,7 @@ import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { BUILT_IN_CATALOG } from '../catalog/built-in.ts';
 import { diffCatalogs } from '../catalog/diff.ts';
-import { freshnessOf } from '../catalog/freshness.ts';
+import { measureFreshness } from '../catalog/freshness.ts';
 import { changeBound } from '../catalog/importers/bound.ts';
 import type { Upstream } from '../catalog/importers/imported.ts';
 import { readLiteLlm } from '../catalog/importers/litellm.ts';
@@ -93,7 +93,7 @@ const VERBS = new Map<string, Verb>([
   ['import', { run: importFile, files: [1, 1], flags: ['from', 'into', 'out', 'date'] }],
   ['validate', { run: validateFile, files: [0, 1], flags: [] }],
   ['diff', { run: diffFiles, files: [1, 2], flags: [] }],
-  ['freshness', { run: showFreshnessOf, files: [0, 1], flags: ['date'] }],
+  ['freshness', { run: printFreshness, files: [0, 1], flags: ['date'] }],
   ['watch', { run: watchPackages, files: [0, 1], flags: [] }],
   ['publish', { run: publishFile, files: [1, 1], flags: ['url', 'token'] }],
 ]);
@@ -175,11 +175,11 @@ async function diffFiles([first = '', second]: string[]): Promise<Outcome> {
   return { json: differences, text: showDifferences(differences), ok: true };
 }
 
-async function showFreshnessOf([file]: string[], { date = today() }: Flags): Promise<Outcome> {
+async function printFreshness([file]: string[], { date = today() }: Flags): Promise<Outcome> {
   checkDate(date);
   const catalog = file === undefined ? { document: BUILT_IN } : await readCatalog(file);
   if ('problems' in catalog) return withProblems(catalog.problems);
-  const freshness = freshnessOf(catalog.document, date);
+  const freshness = measureFreshness(catalog.document, date);
   return { json: freshness, text: showFreshness(freshness), ok: freshness.contradicted.length === 0 };
 }
 
@@ -191,7 +191,9 @@ async function watchPackages([file]: string[]): Promise<Outcome> {
   const failed: { package: string; why: string }[] = [];
   for (const [name, readFacts] of WATCHED_PACKAGES) {
     try {
-      facts.push(...(await withNewestPackage(name, (newest, readFile) => factsOf(name, newest, readFacts(readFile)))));
+      facts.push(
+        ...(await withNewestPackage(name, (newest, readFile) => readPackageFacts(name, newest, readFacts(readFile)))),
+      );
     } catch (error) {
       failed.push({
         package: name,
@@ -203,7 +205,7 @@ async function watchPackages([file]: string[]): Promise<Outcome> {
   return { json: { ...news, failed }, text: showNews(news, failed), ok: failed.length === 0 };
 }
 
-async function factsOf(
+async function readPackageFacts(
   name: string,
   { version, date }: NewestPackage,
   said: ReturnType<ReadFacts>,

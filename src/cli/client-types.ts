@@ -34,8 +34,8 @@ export function clientTypes(): string {
   return [
     '/**\n * What travels between the client and the service.\n */',
     ...keyed.flatMap((operation) => [
-      declare(`${nameOf(operation)}Input`, inputOf(operation), ''),
-      declare(`${nameOf(operation)}Data`, printed(jsonSchema(operation.data, 'output'), ''), ''),
+      declare(`${operationTypeName(operation)}Input`, inputType(operation), ''),
+      declare(`${operationTypeName(operation)}Data`, printed(jsonSchema(operation.data, 'output'), ''), ''),
     ]),
     table('Inputs', 'What each operation is asked with.', keyed, 'Input'),
     table('Answers', 'What each operation answers.', keyed, 'Data'),
@@ -56,13 +56,13 @@ export function clientTypes(): string {
   ].join('\n\n');
 }
 
-function nameOf({ operationId }: Operation): string {
+function operationTypeName({ operationId }: Operation): string {
   return operationId.charAt(0).toUpperCase() + operationId.slice(1);
 }
 
 function table(name: string, about: string, keyed: Operation[], suffix: string): string {
   const lines = keyed.map(
-    (entry) => `${comment(entry.summary, '  ')}  ${entry.operationId}: ${nameOf(entry)}${suffix};`,
+    (entry) => `${comment(entry.summary, '  ')}  ${entry.operationId}: ${operationTypeName(entry)}${suffix};`,
   );
   return `${comment(about, '')}export interface ${name} {\n${lines.join('\n')}\n}`;
 }
@@ -72,12 +72,12 @@ function declare(name: string, type: string, about: string): string {
 }
 
 /** Path, query and body in one object. */
-function inputOf({ params, query, body }: Operation): string {
+function inputType({ params, query, body }: Operation): string {
   const schema = body && jsonSchema(body, 'input');
   const members = {
-    ...(params && membersOf(jsonSchema(params, 'input'))),
+    ...(params && listMembers(jsonSchema(params, 'input'))),
     ...(query && queryMembers(query, (name, required) => required.has(name))),
-    ...(schema?.type === 'object' && membersOf(schema)),
+    ...(schema?.type === 'object' && listMembers(schema)),
   };
   const kept = Object.fromEntries(Object.entries(members).filter(([name]) => !DEPRECATED.has(name)));
   if (!schema || schema.type === 'object') return object(kept, '');
@@ -91,13 +91,13 @@ function queryMembers(
   isRequired: (name: string, required: Set<string>) => boolean,
 ): Record<string, Member> {
   const required = new Set(jsonSchema(query, 'input').required);
-  const members = membersOf(jsonSchema(query, 'output'));
+  const members = listMembers(jsonSchema(query, 'output'));
   return Object.fromEntries(
     Object.entries(members).map(([name, { schema }]) => [name, { schema, required: isRequired(name, required) }]),
   );
 }
 
-function membersOf({ properties = {}, required = [] }: Schema): Record<string, Member> {
+function listMembers({ properties = {}, required = [] }: Schema): Record<string, Member> {
   const names = new Set(required);
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, { schema: schema as Schema, required: names.has(name) }]),
@@ -158,7 +158,7 @@ function printed(schema: Schema, indent: string): string {
   if (Array.isArray(type)) return type.map((each) => printed({ ...schema, type: each }, indent)).join(' | ');
   switch (type) {
     case 'object':
-      if (properties) return object(membersOf(schema), indent, isOpen(additionalProperties));
+      if (properties) return object(listMembers(schema), indent, isOpen(additionalProperties));
       return `Record<string, ${isOpen(additionalProperties) ? printed(additionalProperties as Schema, indent) : 'unknown'}>`;
     case 'array':
       return items ? `${grouped(items as Schema, indent)}[]` : 'unknown[]';

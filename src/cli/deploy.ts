@@ -11,7 +11,7 @@ import { type Configuration, readConfiguration } from './deploy/configuration.ts
 import { KEY_NAME, makePlan, type Plan } from './deploy/plan.ts';
 import { addSecrets, makeSecret, readSecretsFile, type SecretsFile } from './deploy/secrets-file.ts';
 import { CHECKED_CUSTOMER, type ServedCall, type SetUp, serveCall, setUp, waitUntilServed } from './deploy/served.ts';
-import { addressOf, applyMigrations, createDatabases, uploadWorker } from './deploy/upload.ts';
+import { applyMigrations, createDatabases, uploadWorker, workerAddress } from './deploy/upload.ts';
 import { Wrangler } from './deploy/wrangler.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { UsageError } from './operator-flags.ts';
@@ -97,14 +97,14 @@ async function main(): Promise<void> {
   const wrangler = new Wrangler(flags.config, signal);
   // Workers Builds, which the button uses, sets both.
   const isCi = Boolean(process.env.CI || process.env.WORKERS_CI);
-  const file = secretsFileOf(flags, configuration);
+  const file = secretsFile(flags, configuration);
 
   const { plan, found } = await step('check', async (tell) => {
     const read = await readSecretsFile(file);
     if (read.isMended) tell(`${file} could be read by others; now its owner alone can`);
-    const known = isCi ? { ...read, values: { ...secretsOf(process.env, configuration), ...read.values } } : read;
+    const known = isCi ? { ...read, values: { ...readSecrets(process.env, configuration), ...read.values } } : read;
     const made = await makePlan(wrangler, configuration, known, isCi);
-    for (const line of linesOf(made, configuration, file)) tell(line);
+    for (const line of planLines(made, configuration, file)) tell(line);
     for (const warning of made.warnings) tell(`NOTE: ${warning}`);
     return { plan: made, found: known };
   });
@@ -130,7 +130,7 @@ async function main(): Promise<void> {
     const sent = Object.fromEntries(plan.secrets.send.map((name) => [name, secrets.values[name] ?? '']));
     return uploadWorker(wrangler, configuration, sent, tell);
   });
-  const url = flags.url ?? addressOf(targets);
+  const url = flags.url ?? workerAddress(targets);
   if (!url) throw new Error(`wrangler named no address (${targets.join(', ') || 'no route'}): pass --url`);
   await step('service', (tell) => waitUntilServed(url, signal, tell));
   const { organizationId, key } = await step('setup', (tell) =>
@@ -151,7 +151,7 @@ async function main(): Promise<void> {
     ...{ secretsFile: file, secretsMade: plan.secrets.make, databasesMade: plan.databases, migrationsApplied },
     ...{ organizationId, key, call },
   };
-  console.log(flags.json ? JSON.stringify(outcome, null, 2) : textOf(outcome));
+  console.log(flags.json ? JSON.stringify(outcome, null, 2) : deploymentText(outcome));
 }
 
 /** Without the operator's token, or if CI is set, the deployment is not checked: a key would appear in the log. */
@@ -196,16 +196,16 @@ function readFlags(): Flags | null {
 }
 
 /** One file for each Worker; SECRETS_FILE names another. */
-function secretsFileOf({ config }: Flags, { worker }: Configuration): string {
+function secretsFile({ config }: Flags, { worker }: Configuration): string {
   const name = config === resolve(PROJECT_DIR, CONFIG_DEFAULT) ? '.secrets' : `.secrets.${worker}`;
   return resolve(PROJECT_DIR, process.env.SECRETS_FILE ?? name);
 }
 
-function secretsOf(env: NodeJS.ProcessEnv, { secrets }: Configuration): Record<string, string> {
+function readSecrets(env: NodeJS.ProcessEnv, { secrets }: Configuration): Record<string, string> {
   return Object.fromEntries([...secrets, KEY_NAME].flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
 }
 
-function linesOf({ account, isFirst, databases, secrets }: Plan, { worker }: Configuration, file: string): string[] {
+function planLines({ account, isFirst, databases, secrets }: Plan, { worker }: Configuration, file: string): string[] {
   return [
     `account ${account}, Worker ${worker}: ${isFirst ? 'the first deployment' : 'deployed before'}`,
     databases.length > 0 ? `makes the D1 databases ${databases.join(', ')}` : 'the D1 databases are there',
@@ -223,7 +223,7 @@ async function confirm({ worker }: Configuration, { account }: Plan): Promise<vo
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was changed');
 }
 
-function textOf({ url, secretsFile, organizationId, key, call }: Outcome): string {
+function deploymentText({ url, secretsFile, organizationId, key, call }: Outcome): string {
   const lines = [
     `Callmeter serves at ${url}`,
     '',

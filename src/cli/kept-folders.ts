@@ -20,7 +20,7 @@ export const SERVICE_SOURCES = {
 };
 
 /** SHA-256 of names and contents, and of the version of Node. Paths are relative to the repository. */
-export async function hashOf({ folders, files }: { folders: string[]; files: string[] }): Promise<string> {
+export async function hashFiles({ folders, files }: { folders: string[]; files: string[] }): Promise<string> {
   const listed = await Promise.all(
     folders.map(async (folder) => {
       const entries = await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true });

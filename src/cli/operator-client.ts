@@ -112,7 +112,13 @@ export async function callOperation<Id extends OperationId>(
   input: OperationInput = {},
 ): Promise<Success<Id>> {
   const operation: Operation = operations[id];
-  const reply = await exchange(target, operation.method, addressOf(operation, input), input.body, input.idempotencyKey);
+  const reply = await exchange(
+    target,
+    operation.method,
+    requestAddress(operation, input),
+    input.body,
+    input.idempotencyKey,
+  );
   if (reply.status !== 200) throw new Refused(reply, target);
   return { data: reply.body.data as Data<Id>, replayed: reply.headers.get(REPLAY_HEADER) === 'true' };
 }
@@ -123,12 +129,12 @@ export async function openLines(
   { method, path }: Operation,
   input: OperationInput,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const response = await request(target, method, addressOf({ path }, input), {});
+  const response = await request(target, method, requestAddress({ path }, input), {});
   if (response.status !== 200) throw new Refused(await readReply(response, `${method} ${target.url}${path}`), target);
   return (response.body ?? []) as unknown as AsyncIterable<Uint8Array>;
 }
 
-function addressOf({ path }: Pick<Operation, 'path'>, { params, query }: OperationInput): string {
+function requestAddress({ path }: Pick<Operation, 'path'>, { params, query }: OperationInput): string {
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params?.[name] ?? ''));
   const search = new URLSearchParams(query).toString();
   return search ? `${address}?${search}` : address;

@@ -19,11 +19,11 @@ import type { Target } from './operator-target.ts';
 import {
   CALL_COLUMNS,
   CUSTOMER_COLUMNS,
-  columnsOf,
   DELIVERY_COLUMNS,
   describe,
   ENTRY_COLUMNS,
   EVENT_COLUMNS,
+  fieldColumns,
   inspectCustomer,
   KEY_COLUMNS,
   PLAN_COLUMNS,
@@ -118,7 +118,7 @@ export const COMMANDS: readonly Command[] = [
   command(
     'organizations list',
     'listOrganizations',
-    rows(columnsOf(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
+    rows(fieldColumns(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
   ),
   command('organizations show', 'readOrganization'),
   command('organizations setup', 'readOrganizationSetup', { view: showSetup }),
@@ -195,7 +195,7 @@ export const COMMANDS: readonly Command[] = [
   command(
     'samples list',
     'listSamples',
-    rows(columnsOf(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes'])),
+    rows(fieldColumns(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes'])),
   ),
   command('samples show', 'readSample'),
   command('samples export', 'exportSamples', { note: 'JSON Lines on standard output, with or without --json.' }),
@@ -222,7 +222,7 @@ export const COMMANDS: readonly Command[] = [
   command(
     'vendors list',
     'listVendors',
-    rows(columnsOf(['provider', 'kind', 'baseUrl', 'keyHint', 'useReportedCost'])),
+    rows(fieldColumns(['provider', 'kind', 'baseUrl', 'keyHint', 'useReportedCost'])),
   ),
   command('vendors show', 'readVendor'),
   command('vendors delete', 'deleteVendor', { confirm: 'provider' }),
@@ -306,13 +306,17 @@ export const COMMANDS: readonly Command[] = [
   command('stripe-customers release', 'releaseStripeCustomer', {
     note: 'The charges of these customers are no longer sent to Stripe from now on.',
   }),
-  command('outbox list', 'listOutbox', rows(columnsOf(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
+  command('outbox list', 'listOutbox', rows(fieldColumns(['customerId', 'kind', 'id', 'setAsideAt', 'reason']))),
   command('outbox resend', 'resendOutbox', { note: 'Deliveries that D1 rejects again are set aside again.' }),
 
   command('catalog show', 'readCatalog'),
   command('catalog publish', 'publishCatalog', { document: true }),
 
-  command('reviews list', 'listReviews', rows(columnsOf(['modelKey', 'replacementModelKey', 'reviewedAt', 'reason']))),
+  command(
+    'reviews list',
+    'listReviews',
+    rows(fieldColumns(['modelKey', 'replacementModelKey', 'reviewedAt', 'reason'])),
+  ),
   command('reviews show', 'readReview'),
   command('reviews put', 'putReview', {
     note: 'The public lookup recommends it, with its reason, if the provider names none.',
@@ -322,7 +326,7 @@ export const COMMANDS: readonly Command[] = [
   command('operators put', 'putOperator', {
     note: 'For people and service tokens that Cloudflare Access lets in: an e-mail address, or a client id.',
   }),
-  command('operators list', 'listOperators', rows(columnsOf(['name', 'role', 'createdAt', 'updatedAt']))),
+  command('operators list', 'listOperators', rows(fieldColumns(['name', 'role', 'createdAt', 'updatedAt']))),
   command('operators show', 'readOperator'),
   command('operators delete', 'deleteOperator'),
   command('operators me', 'readIdentity'),
@@ -332,10 +336,10 @@ export const COMMANDS: readonly Command[] = [
   command(
     'databases list',
     'listDatabases',
-    rows(columnsOf(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
+    rows(fieldColumns(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
   ),
 
-  command('archive list', 'listArchive', rows(columnsOf(['organizationId', 'day', 'rows', 'archivedAt']))),
+  command('archive list', 'listArchive', rows(fieldColumns(['organizationId', 'day', 'rows', 'archivedAt']))),
   {
     ...command('archive verify', 'verifyArchive', {
       note: 'Reads every object. Ctrl+C stops it. Exit code 1 if an object is not as it was written.',

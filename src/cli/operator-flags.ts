@@ -19,7 +19,7 @@ export interface Flag {
 /** The command line is wrong; nothing was sent. */
 export class UsageError extends Error {}
 
-export function flagsOf(schema: z.ZodType | undefined): Flag[] {
+export function buildFlags(schema: z.ZodType | undefined): Flag[] {
   if (!schema) return [];
   return inputFields(schema).map(({ path, kind, nullable, required, choices, description }) => {
     const values = kind === 'boolean' ? ['true', 'false'] : choices;
@@ -49,19 +49,19 @@ function readFlag({ name, kind, nullable }: Flag, value: unknown): unknown {
       .map((part) => part.trim())
       .filter(Boolean);
     if (nullable && parts.length === 1 && parts[0] === 'null') return null;
-    return kind === 'list' ? parts : parts.map((part) => numberOf(name, part));
+    return kind === 'list' ? parts : parts.map((part) => parseNumberFlag(name, part));
   }
   if (kind === 'text') return value;
   if (kind === 'boolean') {
     if (value !== 'true' && value !== 'false') throw new UsageError(`--${name} must be true or false`);
     return value === 'true';
   }
-  return numberOf(name, value);
+  return parseNumberFlag(name, value);
 }
 
 const isList = (kind: Flag['kind']) => kind === 'list' || kind === 'numbers';
 
-function numberOf(name: string, value: unknown): number {
+function parseNumberFlag(name: string, value: unknown): number {
   const number = Number(value);
   if (value === '' || !Number.isFinite(number)) throw new UsageError(`--${name} must be a number`);
   return number;

@@ -2,7 +2,7 @@
  * Help texts of the operator commands, made from the command table and the contract's descriptions.
  */
 import { COMMANDS, type Command } from './operator-commands.ts';
-import { type Flag, flagsOf } from './operator-flags.ts';
+import { buildFlags, type Flag } from './operator-flags.ts';
 import { TARGET_HELP } from './operator-target.ts';
 import { indent } from './table.ts';
 
@@ -18,7 +18,7 @@ const COMMON = `${TARGET_HELP}
 Exit code: 0 success, 1 error, 2 wrong command line, 130 stopped waiting.`;
 
 export function overview(): string {
-  const commands = lines(COMMANDS.map((command) => [nameOf(command), command.operation.summary]));
+  const commands = lines(COMMANDS.map((command) => [commandName(command), command.operation.summary]));
   return `npm run operator -- <noun> <verb> [arguments] [flags]\n\n${commands}\n\n${COMMON}`;
 }
 
@@ -27,7 +27,7 @@ export function commandHelp(commands: readonly Command[]): string {
   return `${commands.map(describeCommand).join('\n\n')}\n\nWith every command:\n${COMMON}`;
 }
 
-export function argumentsOf({ operation, document, positional = [] }: Command): string[] {
+export function listArguments({ operation, document, positional = [] }: Command): string[] {
   const parameters = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   return document ? [...parameters, 'file'] : [...parameters, ...positional];
 }
@@ -35,12 +35,12 @@ export function argumentsOf({ operation, document, positional = [] }: Command): 
 /** The flags of the operation's query, without paging, which the command itself does. */
 export function queryFlags({ operation, positional = [] }: Command): Flag[] {
   const others = ['limit', 'cursor', ...positional];
-  return flagsOf(operation.query).filter(({ field }) => !others.includes(field));
+  return buildFlags(operation.query).filter(({ field }) => !others.includes(field));
 }
 
 export function bodyFlags({ operation, document, noun, positional = [] }: Command): Flag[] {
   if (document) return [];
-  const named = flagsOf(operation.body).filter(({ field }) => !positional.includes(field));
+  const named = buildFlags(operation.body).filter(({ field }) => !positional.includes(field));
   return named.map((flag) => ownFlag(flag, noun));
 }
 
@@ -49,7 +49,7 @@ function ownFlag(flag: Flag, noun: string): Flag {
   return COMMON_FLAGS.includes(flag.name) ? { ...flag, name: `${noun.replace(/s$/, '')}-${flag.name}` } : flag;
 }
 
-export function nameOf({ noun, verb }: Command): string {
+export function commandName({ noun, verb }: Command): string {
   return verb === undefined ? noun : `${noun} ${verb}`;
 }
 
@@ -71,7 +71,7 @@ function describeCommand(command: Command): string {
   if (command.wait) flags.push(['--wait', 'Waits and shows the progress; Ctrl+C stops waiting, not the job']);
   if (command.fails) flags.push([`--${command.fails.flag}`, command.fails.help]);
   if (command.document) flags.unshift(['<file>', 'A JSON document; - reads standard input']);
-  const usage = [nameOf(command), ...argumentsOf(command).map((name) => `<${name}>`)].join(' ');
+  const usage = [commandName(command), ...listArguments(command).map((name) => `<${name}>`)].join(' ');
   const note = command.note ? `\n${indent(command.note)}` : '';
   return `${usage}\n${indent(command.operation.summary)}${note}${flags.length > 0 ? `\n${lines(flags)}` : ''}`;
 }

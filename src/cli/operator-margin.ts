@@ -11,8 +11,8 @@ export function showMargin(data: Margin): string {
   const { totals, byPlan, byFeature, byModel } = data;
   return [
     pairs({
-      ...periodOf(data),
-      ...totalsOf(totals),
+      ...periodRows(data),
+      ...totalRows(totals),
       Customers: data.customers,
       'On a plan without a price': data.customersWithoutPrice > 0 ? data.customersWithoutPrice : undefined,
     }),
@@ -35,8 +35,8 @@ export function showCustomerMargins(data: Data<'listCustomerMargins'>): string {
   const { totals, customers, customersWithoutPrice, items } = data;
   return [
     pairs({
-      ...periodOf(data),
-      ...totalsOf(totals),
+      ...periodRows(data),
+      ...totalRows(totals),
       'Customers, whose sum this is': customers,
       'Had a plan without a price': customersWithoutPrice > 0 ? customersWithoutPrice : undefined,
     }),
@@ -63,22 +63,22 @@ export function showCustomerMargin(data: Data<'readCustomerMargin'>): string {
   return [
     pairs({
       Customer: customerId,
-      ...periodOf(data),
-      ...totalsOf(totals),
+      ...periodRows(data),
+      ...totalRows(totals),
       'Price of the plan': planPriceKnown ? undefined : 'not set for all of the time, which then earns nothing here',
     }),
     section('Days', table(byDay, { Day: ({ date }) => date, ...FIGURES })),
   ].join('\n');
 }
 
-function periodOf({ period, completeSince, timezone }: Pick<Margin, 'period' | 'completeSince' | 'timezone'>) {
+function periodRows({ period, completeSince, timezone }: Pick<Margin, 'period' | 'completeSince' | 'timezone'>) {
   return {
     Period: `${period.startedAt} to ${period.endedAt} (${timezone})`,
     'Complete since': completeSince > period.startedAt ? completeSince : undefined,
   };
 }
 
-function totalsOf(totals: Figures): Record<string, unknown> {
+function totalRows(totals: Figures): Record<string, unknown> {
   return {
     Calls: totals.calls,
     'Calls without a price': totals.unpricedCalls > 0 ? totals.unpricedCalls : undefined,

@@ -32,7 +32,7 @@ export function showRadar({ items, catalogVersion, degraded }: Radar): string {
     Customers: ({ customerCount }) => customerCount,
     Mappings: ({ mappings }) => mappings,
   });
-  const words = items.flatMap(wordsOf);
+  const words = items.flatMap(warningLines);
   const problem = degraded
     ? '\n\nThe current catalog or the reviews cannot be read: this is what is known without them.'
     : '';
@@ -45,7 +45,7 @@ function costThere({ replacementCostUSD, notPriced }: Item): string | null {
   return `${showField('costUSD', replacementCostUSD)}${notPriced.length > 0 ? ' *' : ''}`;
 }
 
-function wordsOf({ modelKey, replacement, notPriced }: Item): string[] {
+function warningLines({ modelKey, replacement, notPriced }: Item): string[] {
   const words = [...replacement.warnings, ...notPriced.map((what) => `* not in the cost there: ${what}`)];
   return words.length === 0 ? [] : [`${modelKey}:`, ...words.map((text) => indent(text, '  '))];
 }

@@ -168,12 +168,12 @@ export function showCall(call: Call): string {
  */
 function denied({ code, meter, limit, used, also = [], requested, ...sums }: NonNullable<Call['denial']>): string {
   const limits = meter === null ? also : [{ meter, limit, used }, ...also];
-  const figures = limits.map(usedOf).join(', ');
+  const figures = limits.map(usedText).join(', ');
   const money = pastSumsSentence(sums);
   return `${code}${figures && `: ${figures}`}; asked for ${requested.join(', ')}${money && `. ${money}`}`;
 }
 
-function usedOf({ meter, limit, used }: { meter: string; limit: number | null; used: number | null }): string {
+function usedText({ meter, limit, used }: { meter: string; limit: number | null; used: number | null }): string {
   return used === null || limit === null ? meter : `${show(used)} of ${show(limit)} ${meter} were used`;
 }
 

@@ -18,7 +18,7 @@ import { refuseOptionsOfNpm } from './npm-options.ts';
 import { callOperation, type OperationInput, openLines, Refused } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
-import { argumentsOf, bodyFlags, commandHelp, nameOf, overview, queryFlags } from './operator-help.ts';
+import { bodyFlags, commandHelp, commandName, listArguments, overview, queryFlags } from './operator-help.ts';
 import { isLocal, operatorTarget, type Target } from './operator-target.ts';
 import { showGrant } from './operator-views.ts';
 import { Interrupted } from './operator-wait.ts';
@@ -124,7 +124,7 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
   const given = values as Record<string, string | undefined>;
   const act = command.goodwill && given.act !== undefined ? readAct(given.act) : null;
   // Goodwill does not need the fields that a correction requires.
-  const bodyOf = act === 'goodwill' ? body.map((flag) => ({ ...flag, required: false })) : body;
+  const flagsOfBody = act === 'goodwill' ? body.map((flag) => ({ ...flag, required: false })) : body;
   const { yes = false, wait = false } = values as { yes?: boolean; wait?: boolean };
   const named = Object.entries(readArguments(command, positionals.slice(command.verb === undefined ? 1 : 2)));
   const isField = ([name]: [string, string]) => command.positional?.includes(name) ?? false;
@@ -136,7 +136,7 @@ async function readCommand(command: Command, args: string[], shell: Shell) {
     query: { ...(readFlags(query, values) as Record<string, string>), ...(!hasBody && fields) },
   };
   if (command.operation.method === 'POST') input.idempotencyKey = given['idempotency-key'] ?? randomUUID();
-  if (hasBody) input.body = { ...readFlags(bodyOf, values), ...fields };
+  if (hasBody) input.body = { ...readFlags(flagsOfBody, values), ...fields };
   if (body.length > 0 && act !== 'goodwill' && Object.keys(input.body as object).length === 0) {
     throw new UsageError(`no field is given; use ${body.map(({ name }) => `--${name}`).join(', ')}`);
   }
@@ -157,9 +157,9 @@ function wholeNumber(flag: string, text: string | undefined): number | null {
 }
 
 function readArguments(command: Command, given: string[]): Record<string, string> {
-  const names = argumentsOf(command);
+  const names = listArguments(command);
   if (given.length !== names.length || given.includes('')) {
-    throw new UsageError(`usage: ${[nameOf(command), ...names.map((name) => `<${name}>`)].join(' ')}`);
+    throw new UsageError(`usage: ${[commandName(command), ...names.map((name) => `<${name}>`)].join(' ')}`);
   }
   return Object.fromEntries(names.map((name, index) => [name, given[index] ?? '']));
 }
@@ -193,7 +193,7 @@ async function confirm(
   { stdin, stderr }: Shell,
 ): Promise<void> {
   const { confirm: argument = '' } = command;
-  const asked = `${nameOf(command)} ${Object.values(params).join(' ')} at ${url} cannot be undone`;
+  const asked = `${commandName(command)} ${Object.values(params).join(' ')} at ${url} cannot be undone`;
   if (!stdin.isTTY) throw new UsageError(`${asked}: --yes is required without a terminal`);
   const terminal = createInterface({ input: stdin, output: stderr });
   const typed = await terminal

@@ -34,11 +34,11 @@ export function showSetup({ organizationId, steps, complete, lastCall }: Setup):
       'What it is for': ({ purpose }) => purpose,
     }),
     ...(lastCall === null || complete ? [] : [`The newest call, ${lastCall.callId}, is ${lastCall.status}.`]),
-    complete ? 'The setup is complete.' : `Next:\n${indent(commandsOf(organizationId, required))}`,
+    complete ? 'The setup is complete.' : `Next:\n${indent(nextCommands(organizationId, required))}`,
     ...(open.length > required.length
       ? [
           `Optional:\n${indent(
-            commandsOf(
+            nextCommands(
               organizationId,
               open.filter(({ optional }) => optional),
             ),
@@ -49,7 +49,7 @@ export function showSetup({ organizationId, steps, complete, lastCall }: Setup):
 }
 
 /** The commands of a first call complete both of its steps. */
-function commandsOf(organizationId: string, steps: readonly Step[]): string {
+function nextCommands(organizationId: string, steps: readonly Step[]): string {
   const commands = commandsFor(organizationId);
   return [...new Set(steps.map(({ step }) => commands[step]))].join('\n');
 }

@@ -4,10 +4,10 @@
  * `describe` formats any response: plain fields as pairs, members as sections, lists as tables, warnings last. A noun
  * has its own view only if that is easier to read.
  */
-import { thresholdsOf } from '../domain/alerts.ts';
+import { alertThresholds } from '../domain/alerts.ts';
 import { isProvisional } from '../domain/usage.ts';
 import type { Data } from './operator-client.ts';
-import { type Columns, indent, labelOf, pairs, percent, section, show, showField, table } from './table.ts';
+import { type Columns, columnLabel, indent, pairs, percent, section, show, showField, table } from './table.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -16,10 +16,10 @@ export function describe(data: unknown): string {
   const { warnings, ...members } = data;
   const plain = Object.entries(members).filter(([, value]) => !isDeep(value));
   const deep = Object.entries(members).filter(([, value]) => isDeep(value));
-  const head = pairs(Object.fromEntries(plain.map(([field, value]) => [labelOf(field), showField(field, value)])));
+  const head = pairs(Object.fromEntries(plain.map(([field, value]) => [columnLabel(field), showField(field, value)])));
   return [
     head,
-    ...deep.map(([field, value]) => section(labelOf(field), describeMember(value))),
+    ...deep.map(([field, value]) => section(columnLabel(field), describeMember(value))),
     ...showWarnings(warnings as string[] | undefined),
   ]
     .filter(Boolean)
@@ -29,12 +29,12 @@ export function describe(data: unknown): string {
 function describeMember(value: unknown): string {
   if (!Array.isArray(value)) return describe(value);
   const fields = new Set(value.flatMap((item) => Object.keys(item)));
-  return table<JsonObject>(value, columnsOf([...fields]));
+  return table<JsonObject>(value, fieldColumns([...fields]));
 }
 
 /** Columns named after their fields. */
-export function columnsOf<Row>(fields: readonly (keyof Row & string)[]): Columns<Row> {
-  return Object.fromEntries(fields.map((field) => [labelOf(field), (row: Row) => showField(field, row[field])]));
+export function fieldColumns<Row>(fields: readonly (keyof Row & string)[]): Columns<Row> {
+  return Object.fromEntries(fields.map((field) => [columnLabel(field), (row: Row) => showField(field, row[field])]));
 }
 
 export function showPlan(data: Data<'readPlan'>): string {
@@ -59,7 +59,7 @@ export function showPlan(data: Data<'readPlan'>): string {
       'Pay-as-you-go': payg.enabled
         ? `cost + ${show(payg.markupPercent)} %, ${payg.maxOutputTokens === null ? 'any number of' : show(payg.maxOutputTokens)} output tokens an answer, ${payg.holds === 'EXPECTED' ? 'expected' : 'exact'} holds`
         : 'off',
-      'Alerts at percent of a limit': thresholdsOf(plan),
+      'Alerts at percent of a limit': alertThresholds(plan),
       'Alert below a balance of': plan.alerts?.balanceBelowUsd ? `$${plan.alerts.balanceBelowUsd}` : null,
       'Alert below a balance for': plan.alerts?.balanceBelowDays ? `${plan.alerts.balanceBelowDays} days` : null,
     }),
@@ -359,7 +359,7 @@ export function showRevocation({ creditId, unit, revoked, balance, reason }: Dat
 
 export function showErased({ customerId, erased }: Data<'eraseCustomer'>): string {
   const { object, ...rows } = erased;
-  const counts = Object.fromEntries(Object.entries(rows).map(([name, count]) => [labelOf(name), count]));
+  const counts = Object.fromEntries(Object.entries(rows).map(([name, count]) => [columnLabel(name), count]));
   return pairs({ Erased: customerId, Object: object ? 'erased' : 'was gone already', ...counts });
 }
 

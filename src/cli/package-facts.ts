@@ -25,7 +25,7 @@ async function readOpenAi(read: ReadPackageFile): Promise<Said[]> {
   return [
     {
       provider: 'openai',
-      ids: unionOf(text, 'ChatModel'),
+      ids: parseUnion(text, 'ChatModel'),
       ends: Object.fromEntries(
         ends.flatMap(([, names = '', day = '']) => [...names.matchAll(/"([^"]+)"/g)].map(([, id = '']) => [id, day])),
       ),
@@ -42,7 +42,7 @@ async function readAnthropic(read: ReadPackageFile): Promise<Said[]> {
   return [
     {
       provider: 'anthropic',
-      ids: unionOf(models, 'Model'),
+      ids: parseUnion(models, 'Model'),
       ends: Object.fromEntries(
         ends.map(([, id = '', month, day, year]) => [
           id,
@@ -55,7 +55,7 @@ async function readAnthropic(read: ReadPackageFile): Promise<Said[]> {
 
 /** `declare type Model_2 = "gemini-4-argon" | ...;` */
 async function readGoogle(read: ReadPackageFile): Promise<Said[]> {
-  return [{ provider: 'google', ids: unionOf(await required(read, 'dist/genai.d.ts'), 'Model_2') }];
+  return [{ provider: 'google', ids: parseUnion(await required(read, 'dist/genai.d.ts'), 'Model_2') }];
 }
 
 async function readPiAiFiles(read: ReadPackageFile): Promise<Said[]> {
@@ -75,7 +75,7 @@ async function required(read: ReadPackageFile, path: string): Promise<string> {
 }
 
 /** The names of a union of texts. */
-function unionOf(text: string, type: string): string[] {
+function parseUnion(text: string, type: string): string[] {
   const [, union = ''] = new RegExp(`\\btype ${type} = ([^;]*);`).exec(text) ?? [];
   const names = [...union.matchAll(/['"]([^'"]+)['"]/g)].map(([, name = '']) => name);
   if (names.length === 0) throw new Error(`it has no names in type ${type}`);

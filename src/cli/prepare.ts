@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { bundle, SERVICE } from './bundle.ts';
 import { adoptDemoKey, ensureDemoOrganization, ensureDemoVendors } from './demo-organization.ts';
 import { type LocalSecrets, newSecrets } from './dev-vars.ts';
-import { copyKept, hashOf, keep, SERVICE_SOURCES } from './kept-folders.ts';
+import { copyKept, hashFiles, keep, SERVICE_SOURCES } from './kept-folders.ts';
 import { type Server, startServer } from './server.ts';
 
 interface Preparation {
@@ -80,5 +80,5 @@ export async function seedState(stateDir: string): Promise<void> {
 }
 
 function nameOfSeed(): Promise<string> {
-  return hashOf({ ...SERVICE_SOURCES, folders: [...SERVICE_SOURCES.folders, 'd1-migrations'] });
+  return hashFiles({ ...SERVICE_SOURCES, folders: [...SERVICE_SOURCES.folders, 'd1-migrations'] });
 }

@@ -12,7 +12,7 @@ export type Columns<Row> = Record<string, (row: Row) => unknown>;
 const AMOUNT = /^(unlimited|-?\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
 const NOTHING = '-';
 const GAP = '  ';
-/** Of a table that `--json` has as a whole. */
+/** Rows of a table that `--json` prints as a whole. */
 const ROWS_SHOWN_MAX = 10;
 
 const thousands = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
@@ -90,7 +90,7 @@ export function percent(ratio: number): string {
 }
 
 /** `usagePlanVersionId` as `Usage plan version id`. */
-export function labelOf(field: string): string {
+export function columnLabel(field: string): string {
   const words = field
     .replace(/(Ms|Days)$/, '')
     .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);

@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const isJson = values.json === true;
   const vendor = await startTrialVendor({
     port,
-    onAnswer: (entry) => console.log(isJson ? JSON.stringify(entry) : lineOf(entry)),
+    onAnswer: (entry) => console.log(isJson ? JSON.stringify(entry) : logLine(entry)),
   }).catch((error: Error) => {
     throw new Error(`${error.message}; choose another with --port`);
   });
@@ -67,7 +67,7 @@ Ctrl+C stops.`);
     process.once(signal, () => void vendor.stop().then(() => process.exit(0)));
 }
 
-function lineOf({ method, path, status, model, inputTokens, outputTokens, stream }: Entry): string {
+function logLine({ method, path, status, model, inputTokens, outputTokens, stream }: Entry): string {
   const used = model === undefined ? '' : `  ${model}: ${inputTokens} tokens in, ${outputTokens} out`;
   return `${method.padEnd(6)} ${path}  ${status}${stream ? ' stream' : ''}${used}`;
 }

@@ -12,7 +12,7 @@ export function baseAddress(baseUrl: string): string {
 }
 
 /** Fills in the parameters of the path. `rest` is the input without them: the query or the body. */
-export function addressOf(
+export function fillAddress(
   path: string,
   input: Record<string, unknown>,
 ): { address: string; rest: Record<string, unknown> } {
@@ -26,7 +26,7 @@ export function addressOf(
 }
 
 /** Writes a list as its items, separated by commas. */
-export function queryOf(query: object): string {
+export function formatQuery(query: object): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
   return search.size > 0 ? `?${search}` : '';

@@ -44,7 +44,7 @@ export function readPlain(answer: RawAnswer, has: readonly string[]): Outcome<un
 
 function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
   const { operation, status, correlationId, retryAfterMs } = answer;
-  const code = codeOf(status, said);
+  const code = readErrorCode(status, said);
   if (code === null) return invalid(answer, status < 400 ? 'a redirect' : "whose body is not the service's");
   const details: ErrorDetails = { ...said, ...(retryAfterMs !== undefined && { retryAfterMs }) };
   const hint = typeof said?.hint === 'string' ? `; ${said.hint}` : '';
@@ -54,7 +54,7 @@ function refusal(answer: RawAnswer, said: Json | null): CallmeterError {
 }
 
 /** `null` for a response that the service would not send. */
-function codeOf(status: number, said: Json | null): CallmeterErrorCode | null {
+function readErrorCode(status: number, said: Json | null): CallmeterErrorCode | null {
   if (status === 429) return 'SERVICE_RATE_LIMITED';
   // Proxies send 408. A conflict is temporary: the contract asks for a retry with the same key (4.10).
   if (status >= 500 || status === 408 || said?.code === 'CUSTOM_METER_CONFLICT') return 'SERVICE_SERVER_ERROR';

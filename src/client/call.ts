@@ -72,7 +72,7 @@ export async function runCall<T>(
   try {
     value = await handler(call);
   } catch (error) {
-    call.fail(failureOf(error));
+    call.fail(failureFromError(error));
     await call.end().catch(() => undefined);
     throw error;
   }
@@ -166,7 +166,7 @@ export function isDenied(requested: BeginCallInput['requested'], allowed: Allowe
 }
 
 /** Reports only the kind of the error, because its message may quote a prompt or a raw vendor response. */
-function failureOf(error: unknown): CallFailure {
+function failureFromError(error: unknown): CallFailure {
   const { code, name } = (error instanceof Error ? error : {}) as { code?: unknown; name?: unknown };
   const kind = [code, name].find((word) => typeof word === 'string' && FAILURE_CODE.test(word)) as string | undefined;
   return { code: kind ?? 'HANDLER_ERROR', message: 'the handler threw an error' };

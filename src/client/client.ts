@@ -3,7 +3,7 @@
  * and end a call for you.
  */
 import { SERVICE_VERSION } from '../platform/version.ts';
-import { addressOf, baseAddress, queryOf } from './address.ts';
+import { baseAddress, fillAddress, formatQuery } from './address.ts';
 import { type RawAnswer, readEnvelope } from './answer.ts';
 import { type CallOutcome, type CallScope, openCall, runCall } from './call.ts';
 import { conditionalSeam, type ReadSettings, type Seam, withReadSettings } from './conditional.ts';
@@ -134,13 +134,13 @@ async function sendMethod(
     ...Object.fromEntries(takes.map((field) => [field, defaults[field]])),
     ...present(input),
   };
-  const { address, rest } = addressOf(path, filled);
+  const { address, rest } = fillAddress(path, filled);
   const isRead = method === 'GET';
   const body = isRead ? undefined : serialize(name, rest);
   const ask = {
     operation: name,
     method,
-    path: isRead ? address + queryOf(rest) : address,
+    path: isRead ? address + formatQuery(rest) : address,
     headers: {
       Authorization: `Bearer ${apiKey}`,
       Accept: MEDIA_TYPE,

@@ -41,7 +41,7 @@ export function conditionalSeam(etag: string | null): Seam {
     headers: etag === null ? {} : { 'If-None-Match': etag },
     read: (answer, has) => {
       const { status, headers } = answer;
-      const kept = { etag: headers.get('etag') ?? etag, maxAgeMs: maxAgeMsOf(headers.get('cache-control')) };
+      const kept = { etag: headers.get('etag') ?? etag, maxAgeMs: parseMaxAgeMs(headers.get('cache-control')) };
       if (status === 304 && etag !== null) return { ok: true, value: { data: null, ...kept } };
       const outcome = readEnvelope(answer, has);
       return outcome.ok ? { ok: true, value: { data: outcome.value, ...kept } } : outcome;
@@ -50,7 +50,7 @@ export function conditionalSeam(etag: string | null): Seam {
 }
 
 /** `max-age` in milliseconds, or 0 if the response must be revalidated. */
-function maxAgeMsOf(cacheControl: string | null): number {
+function parseMaxAgeMs(cacheControl: string | null): number {
   if (cacheControl === null || /\bno-(?:store|cache)\b/i.test(cacheControl)) return 0;
   return Number(/\bmax-age=(\d{1,9})\b/i.exec(cacheControl)?.[1] ?? 0) * 1000;
 }

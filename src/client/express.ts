@@ -28,7 +28,7 @@ import {
   type Denied,
   DISCONNECTED,
   deniedAnswer,
-  failureOf,
+  failureFromStatus,
 } from './middleware.ts';
 
 export type { CallMiddlewareOptions, Denied } from './middleware.ts';
@@ -67,7 +67,7 @@ export function callPerRequest<Req, Res extends ExpressResponse>(
     }
     const { call } = begun;
     const end = () => {
-      const failure = res.writableFinished ? failureOf(res.statusCode) : DISCONNECTED;
+      const failure = res.writableFinished ? failureFromStatus(res.statusCode) : DISCONNECTED;
       if (failure) call.fail(failure);
       // A failure is reported to the client's observer.
       call.end().catch(() => undefined);

@@ -29,7 +29,7 @@ import {
   type Denied,
   DISCONNECTED,
   deniedAnswer,
-  failureOf,
+  failureFromStatus,
 } from './middleware.ts';
 
 export type { CallMiddlewareOptions, Denied } from './middleware.ts';
@@ -77,15 +77,15 @@ export function callPerRequest<C extends HonoContext>(
     }
     const { call } = begun;
     c.set('call' as never, call);
-    const end = endOf(c, call);
+    const end = endLater(c, call);
     try {
       await next();
     } catch (error) {
-      call.fail(failureOf(500) ?? DISCONNECTED);
+      call.fail(failureFromStatus(500) ?? DISCONNECTED);
       await end();
       throw error;
     }
-    const failure = failureOf(c.error ? 500 : c.res.status);
+    const failure = failureFromStatus(c.error ? 500 : c.res.status);
     if (failure) call.fail(failure);
     if (c.req.raw.signal?.aborted) call.fail(DISCONNECTED);
     const { res } = c;
@@ -100,20 +100,20 @@ export function callPerRequest<C extends HonoContext>(
 }
 
 /** Ends the call. `waitUntil` waits for the report if it exists, otherwise the response does. */
-function endOf(c: HonoContext, call: CallScope): () => Promise<void> {
+function endLater(c: HonoContext, call: CallScope): () => Promise<void> {
   return async () => {
     const reported = call.end().then(
       () => undefined,
       () => undefined,
     );
-    const waitUntil = waitUntilOf(c);
+    const waitUntil = findWaitUntil(c);
     if (waitUntil) waitUntil(reported);
     else await reported;
   };
 }
 
 /** `null` if the runtime has no execution context, for which Hono throws. */
-function waitUntilOf(c: HonoContext): ((promise: Promise<unknown>) => void) | null {
+function findWaitUntil(c: HonoContext): ((promise: Promise<unknown>) => void) | null {
   try {
     const { executionCtx } = c;
     return (promise) => executionCtx.waitUntil(promise);

@@ -2,7 +2,7 @@
  * The public model lookup: whether a model is still a good choice, and what to use instead. It needs no API key, and
  * its responses have no envelope.
  */
-import { encodeModelKey, queryOf } from './address.ts';
+import { encodeModelKey, formatQuery } from './address.ts';
 import { readPlain } from './answer.ts';
 import type { RequestOptions } from './methods.ts';
 import { type Connection, request } from './request.ts';
@@ -62,7 +62,7 @@ export function modelLookup(connection: Connection): ModelLookup {
   const lookUpModel = async (modelKey: string, query: LookUpQuery = {}, options?: LookUpOptions) =>
     get(
       'lookUpModel',
-      `${PATH}/${encodeModelKey(modelKey)}${queryOf(query)}`,
+      `${PATH}/${encodeModelKey(modelKey)}${formatQuery(query)}`,
       ['requested', 'lifecycle', 'action'],
       options,
     );

@@ -55,6 +55,6 @@ export const DISCONNECTED: CallFailure = {
 };
 
 /** A status of 500 or above makes the call FAILED. An error of the client (4xx) does not. */
-export function failureOf(status: number): CallFailure | null {
+export function failureFromStatus(status: number): CallFailure | null {
   return status >= 500 ? { code: `HTTP_${status}`, message: 'the request failed' } : null;
 }

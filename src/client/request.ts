@@ -126,7 +126,10 @@ async function attemptOnce(
   } catch (cause) {
     return {
       ok: false,
-      error: new CallmeterError('SERVICE_NETWORK_ERROR', `${operation}: ${reasonOf(cause)}`, { correlationId, cause }),
+      error: new CallmeterError('SERVICE_NETWORK_ERROR', `${operation}: ${describeFailure(cause)}`, {
+        correlationId,
+        cause,
+      }),
     };
   } finally {
     clearTimeout(timer);
@@ -135,7 +138,7 @@ async function attemptOnce(
 }
 
 /** Runtimes put the reason of a failed fetch into its `cause`. */
-function reasonOf(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   return cause instanceof Error && cause.message ? `${error.message} (${cause.message})` : error.message;

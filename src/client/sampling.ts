@@ -21,7 +21,7 @@
  * The policy is cached as long as its `Cache-Control` says and revalidated by ETag. Only selected calls leave the
  * application. Without a policy in force nothing is sampled, because a customer may just have been excluded.
  */
-import { candidateTokens, decideSampling, decisionIdOf, fractionOf, sampledText } from '../domain/sampling.ts';
+import { candidateTokens, decideSampling, decisionId, hashFraction, sampledText } from '../domain/sampling.ts';
 import type { Client } from './client.ts';
 import { readSettingsOf } from './conditional.ts';
 import type { CallmeterError } from './errors.ts';
@@ -79,10 +79,10 @@ export function createSampler(callmeter: Pick<Client, 'readSamplingSettings' | '
     const decision = decideSampling(
       settings,
       { customerId, feature, inputTokens: candidateTokens(question) },
-      fractionOf(hash),
+      hashFraction(hash),
     );
     const { version: policyVersion, settingsExpiresAt } = settings;
-    return { ...decision, decisionId: decisionIdOf(hash), samplingKey, policyVersion, settingsExpiresAt };
+    return { ...decision, decisionId: decisionId(hash), samplingKey, policyVersion, settingsExpiresAt };
   };
   return {
     decide,

@@ -71,7 +71,7 @@ export async function startCallmeter({ folder }: StartCallmeterOptions): Promise
   const ended = new Promise<void>((resolveEnd) => child.once('exit', () => resolveEnd()));
   let running: Running;
   try {
-    running = await readyOf(child);
+    running = await untilReady(child);
   } catch (error) {
     child.stdin.destroy();
     child.kill();
@@ -80,14 +80,14 @@ export async function startCallmeter({ folder }: StartCallmeterOptions): Promise
   hold(child, false);
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    stopping ??= endOf(child, ended);
+    stopping ??= endChild(child, ended);
     return stopping;
   };
   return { ...running, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Resolves with the line of JSON that contains its addresses. */
-function readyOf(child: Child): Promise<Running> {
+function untilReady(child: Child): Promise<Running> {
   return new Promise((resolveReady, reject) => {
     let printed = '';
     const fail = (why: string) => reject(new Error(`Callmeter did not start: ${why}\n${printed}`.trimEnd()));
@@ -118,7 +118,7 @@ function hold(child: Child, isHeld: boolean): void {
   }
 }
 
-async function endOf(child: Child, ended: Promise<void>): Promise<void> {
+async function endChild(child: Child, ended: Promise<void>): Promise<void> {
   hold(child, true);
   child.stdin.end();
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS_MAX);

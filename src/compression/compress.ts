@@ -5,11 +5,11 @@
  * for byte and in order; and compressing the result again changes nothing. A step that would break one of them is skipped.
  * A text that still changes after the last round is returned unchanged.
  */
-import { occurrencesOf } from './extents.ts';
+import { findOccurrences } from './extents.ts';
 import { endOfInstructions, standsAlone } from './instructions.ts';
 import { FREE } from './levels.ts';
 import { type Allowed, allowedBy } from './request.ts';
-import { MASK, readsAsIntended, type Segment, segmentsOf, textOf } from './segments.ts';
+import { joinSegments, MASK, readsAsIntended, type Segment, splitSegments } from './segments.ts';
 import { type CompressionProfile, TECHNIQUE, TECHNIQUES, type Technique, type TechniqueName } from './techniques.ts';
 import { type CountTokens, estimateTokens } from './tokens.ts';
 
@@ -104,7 +104,7 @@ export function compressPart(
  * stands alone is JSON.
  */
 function splitAt(text: string, profile: CompressionProfile, { allowed, mayInstruct }: TextContext): Segment[] {
-  const segments = segmentsOf(text, profile.protectedPhrases);
+  const segments = splitSegments(text, profile.protectedPhrases);
   const isFree = profile.aggressiveness >= FREE;
   const proseEnd = isFree ? text.length : mayInstruct && allowed.prose ? endOfInstructions(text) : 0;
   const result: Segment[] = [];
@@ -146,7 +146,7 @@ function improved(
       ? rewriteProse(draft.segments, technique, aggressiveness)
       : rewriteJson(draft.segments, technique, phrases, countTokens);
   if (!intended) return null;
-  const text = textOf(intended);
+  const text = joinSegments(intended);
   // No model takes an empty prompt.
   if (text === draft.text || text.length > draft.text.length || isBlank(text)) return null;
   const tokens = countTokens(text);
@@ -181,7 +181,7 @@ function rewriteJson(
   const rewritten = segments.flatMap((segment, index): Segment[] => {
     if (segment.kind !== 'json') return [segment];
     const parts = technique.block ? asBlock(segments, index, technique) : [rewrittenJson(segment, technique)];
-    const text = textOf(parts);
+    const text = joinSegments(parts);
     if (!isShorter(text, segment.text, countTokens) || !keepsPhrases(segment.text, text, phrases)) return [segment];
     changed = true;
     return parts;
@@ -222,7 +222,7 @@ function isShorter(text: string, than: string, countTokens: CountTokens): boolea
 function keepsPhrases(before: string, after: string, phrases: readonly string[]): boolean {
   const order = (text: string) =>
     phrases
-      .flatMap((phrase) => occurrencesOf(text, phrase).map(({ start }) => ({ start, phrase })))
+      .flatMap((phrase) => findOccurrences(text, phrase).map(({ start }) => ({ start, phrase })))
       .sort((a, b) => a.start - b.start)
       .map(({ phrase }) => phrase);
   const kept = order(after);

@@ -36,12 +36,12 @@ export function union(extents: readonly Extent[]): Extent[] {
 }
 
 /** The matches of a global expression. */
-export function matchesOf(text: string, pattern: RegExp): Extent[] {
+export function findMatches(text: string, pattern: RegExp): Extent[] {
   return Array.from(text.matchAll(pattern), (match) => ({ start: match.index, end: match.index + match[0].length }));
 }
 
 /** The non-overlapping occurrences of a string, from the left. The empty string has none. */
-export function occurrencesOf(text: string, part: string): Extent[] {
+export function findOccurrences(text: string, part: string): Extent[] {
   const found: Extent[] = [];
   if (part === '') return found;
   for (let start = text.indexOf(part); start >= 0; start = text.indexOf(part, start + part.length)) {

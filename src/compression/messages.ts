@@ -77,7 +77,7 @@ export function compressMessages<M extends object>(
 }
 
 /** The texts of a conversation, in order, with the roles of their messages. */
-export function textsOf(messages: readonly object[]): { role: string; text: string }[] {
+export function listTexts(messages: readonly object[]): { role: string; text: string }[] {
   const texts: { role: string; text: string }[] = [];
   for (const message of messages) {
     const role = isRecord(message) && typeof message.role === 'string' ? message.role : '';
@@ -109,10 +109,10 @@ function addSavings(savings: Map<TechniqueName, TechniqueSaving>, { techniques }
 
 function visitMessage<M extends object>(message: M, visit: Visit): M {
   if (!isRecord(message)) return message;
-  return withContent(message, 'content', treatmentOf(message.role), visit);
+  return withContent(message, 'content', treatmentForRole(message.role), visit);
 }
 
-function treatmentOf(role: unknown): Treatment {
+function treatmentForRole(role: unknown): Treatment {
   switch (role) {
     case 'system':
     case 'developer':

@@ -111,7 +111,7 @@ const TEXTS = [
 const FIRST_PERSON = /(?<![\p{L}\p{M}'’])I(?![\p{L}\p{M}])/u;
 
 /** One of the words, also in the plural. */
-const oneOf = (words: string) =>
+const wordsPattern = (words: string) =>
   new RegExp(
     `(?<![\\p{L}\\p{M}])(?:${words
       .split(' ')
@@ -122,8 +122,8 @@ const oneOf = (words: string) =>
 /** `as is`, `as it stands`, `how does it look`. */
 const AS_IT_IS =
   /(?<![\p{L}\p{M}]|such time )as[ -](?:is|it (?:is|was|stands)|they (?:are|were|stand))(?![\p{L}\p{M}])|(?<![\p{L}\p{M}])how do(?:es)? [^.?!\n]{0,60}look/iu;
-const asksForNotation = once(() => oneOf(NOTATION));
-const speaksOfTexts = once(() => oneOf(TEXTS));
+const asksForNotation = once(() => wordsPattern(NOTATION));
+const speaksOfTexts = once(() => wordsPattern(TEXTS));
 const WORDS = /[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*/gu;
 
 /**
@@ -136,7 +136,7 @@ const ADDRESSES = /^\s*You(?:r)? [a-z]/;
 export function allowedBy(texts: readonly string[]): Allowed {
   const words = texts.map(withoutJson).join('\n');
   if ([asksForNotation(), HAND_OVER, AS_IT_IS].some((asks) => asks.test(words))) return NOTHING;
-  const languages = new Set(words.split('\n').map(languageOf));
+  const languages = new Set(words.split('\n').map(detectLanguage));
   languages.delete(null);
   const isEnglish = languages.size === 1 && languages.has(ENGLISH);
   const isQuestion = words.includes('?');
@@ -158,7 +158,7 @@ const ENGLISH = 0;
 const UNKNOWN = -1;
 
 /** The language of a line; `null` if it has fewer than two words. */
-function languageOf(line: string): number | null {
+function detectLanguage(line: string): number | null {
   const words = Array.from(line.toLowerCase().matchAll(WORDS), ([word]) => word);
   if (words.length < 2) return null;
   const shares = LANGUAGES.map(({ own, all }) => ({

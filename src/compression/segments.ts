@@ -5,7 +5,7 @@
  * which stay so that a second compression sees them; URLs; and every occurrence of the caller's protected phrases. A
  * tag that is never closed protects to the end. JSON inside any of these is protected with it.
  */
-import { type Extent, extentAround, firstEndingAfter, matchesOf, occurrencesOf, union } from './extents.ts';
+import { type Extent, extentAround, findMatches, findOccurrences, firstEndingAfter, union } from './extents.ts';
 import { findSpans, type Span } from './spans.ts';
 
 export interface Segment {
@@ -23,7 +23,7 @@ const URL_TEXT = /(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.|mailto:|data:[a-z]{1,20}\
 const MASKS = /\uFFFC+/g;
 
 /** Linear in the length of the text, for each protected phrase. */
-export function segmentsOf(text: string, phrases: readonly string[]): Segment[] {
+export function splitSegments(text: string, phrases: readonly string[]): Segment[] {
   const segments: Segment[] = [];
   let at = 0;
   for (const { start, end, kind } of fixedSpans(text, phrases)) {
@@ -35,16 +35,16 @@ export function segmentsOf(text: string, phrases: readonly string[]): Segment[] 
   return segments;
 }
 
-export function textOf(segments: readonly Segment[]): string {
+export function joinSegments(segments: readonly Segment[]): string {
   return segments.map(({ text }) => text).join('');
 }
 
 function fixedSpans(text: string, phrases: readonly string[]): Span[] {
   const tagged = taggedExtents(text);
   const named = union([
-    ...matchesOf(text, URL_TEXT),
-    ...matchesOf(text, MASKS),
-    ...phrases.flatMap((phrase) => occurrencesOf(text, phrase)),
+    ...findMatches(text, URL_TEXT),
+    ...findMatches(text, MASKS),
+    ...phrases.flatMap((phrase) => findOccurrences(text, phrase)),
   ]);
   const fixed: Extent[] = [];
   const json: Span[] = [];

@@ -128,9 +128,9 @@ class Table {
 
   constructor({ before, letters, weights }: Alphabet) {
     this.rowsBefore = Array.from(before).length - Array.from(letters).length;
-    this.#places = new Map(Array.from(letters, (letter, index) => [codeOf(letter), index] as const));
+    this.#places = new Map(Array.from(letters, (letter, index) => [codePoint(letter), index] as const));
     this.#size = this.#places.size;
-    this.#weights = weightsOf(weights);
+    this.#weights = decodeWeights(weights);
   }
 
   /** The place of a letter; -1 if the alphabet does not have it. */
@@ -143,15 +143,17 @@ class Table {
   }
 }
 
-const codeOf = (letter: string) => letter.codePointAt(0) ?? 0;
-const weightsOf = (digits: string) => Float64Array.from(digits, (digit) => Number.parseInt(digit, 36) * STEP);
+const codePoint = (letter: string) => letter.codePointAt(0) ?? 0;
+const decodeWeights = (digits: string) => Float64Array.from(digits, (digit) => Number.parseInt(digit, 36) * STEP);
 const latin = new Table(LATIN);
 const cyrillic = new Table(CYRILLIC);
 const arabic = new Table(ARABIC);
-const accentWeights = weightsOf(ACCENTS);
-const accents = new Map(Array.from(ACCENTED, (letter, index) => [codeOf(letter), accentWeights[index] ?? 0] as const));
+const accentWeights = decodeWeights(ACCENTS);
+const accents = new Map(
+  Array.from(ACCENTED, (letter, index) => [codePoint(letter), accentWeights[index] ?? 0] as const),
+);
 const accentMean = accentWeights.reduce((sum, weight) => sum + weight, 0) / accentWeights.length;
-const traditional = new Set(Array.from(TRADITIONAL, codeOf));
+const traditional = new Set(Array.from(TRADITIONAL, codePoint));
 
 /** Rows of the Latin table: after nothing, after a space. */
 const NOTHING = 0;
@@ -163,7 +165,7 @@ const ARABIC_END = 0x700;
 
 /** For a piece of letters and marks, perhaps after one other character. */
 function tokensOfWord(piece: string): number {
-  const first = String.fromCodePoint(codeOf(piece));
+  const first = String.fromCodePoint(codePoint(piece));
   const after = /[\p{L}\p{M}]/u.test(first) ? '' : first;
   let tokens = WORD_AFTER.get(after) ?? WORD_AFTER_OTHER;
   let row = after === ' ' ? SPACE : NOTHING;
@@ -173,11 +175,11 @@ function tokensOfWord(piece: string): number {
     const code = piece.codePointAt(at) ?? 0;
     const isFirst = at === start;
     at += code > 0xffff ? 2 : 1;
-    const lower = lowerOf(code);
+    const lower = toLower(code);
     if (code < LATIN_END || isVietnamese(code)) {
       if (code < 0x80) tokens += code === lower ? 0 : isFirst ? CAPITAL : CAPITAL_WITHIN;
       else tokens += code < LATIN_END ? (accents.get(lower) ?? accentMean) : ofScript(code, isFirst);
-      const place = latin.place(code < 0x80 ? lower : baseOf(lower));
+      const place = latin.place(code < 0x80 ? lower : withoutAccents(lower));
       if (place >= 0) tokens += latin.weight(table === latin ? row : NOTHING, place);
       table = latin;
       row = place < 0 ? NOTHING : latin.rowsBefore + place;
@@ -199,16 +201,16 @@ function tokensOfWord(piece: string): number {
   return tokens;
 }
 
-function lowerOf(code: number): number {
+function toLower(code: number): number {
   if (code < 0x80) return code >= 0x41 && code <= 0x5a ? code + 0x20 : code;
   // Scripts beyond these have no capitals that the tables know.
-  return code < ARABIC_START || isVietnamese(code) ? codeOf(String.fromCharCode(code).toLowerCase()) : code;
+  return code < ARABIC_START || isVietnamese(code) ? codePoint(String.fromCharCode(code).toLowerCase()) : code;
 }
 
 const isVietnamese = (code: number) => code >= 0x1e00 && code <= 0x1eff;
 
 /** The letter without its accents. */
-const baseOf = (code: number) => codeOf(String.fromCharCode(code).normalize('NFD'));
+const withoutAccents = (code: number) => codePoint(String.fromCharCode(code).normalize('NFD'));
 
 /** The weight of a letter of a script. The scripts are in order and do not overlap. */
 function ofScript(code: number, isFirst: boolean): number {

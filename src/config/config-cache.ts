@@ -47,7 +47,7 @@ export class ConfigCache<Value> {
   ): Promise<Value | null> {
     const entry = this.#entries.get(key);
     const nowMs = Date.now();
-    if (entry && nowMs - entry.readAtMs < lifeOf(entry, ttlMs)) {
+    if (entry && nowMs - entry.readAtMs < entryTtlMs(entry, ttlMs)) {
       if (nowMs >= entry.refreshAtMs) {
         entry.refreshAtMs = nowMs + RETRY_MS;
         defer(this.#read(key, ttlMs, load).catch(() => undefined));
@@ -83,6 +83,6 @@ export class ConfigCache<Value> {
   }
 }
 
-function lifeOf(entry: Entry<unknown>, ttlMs: number): number {
+function entryTtlMs(entry: Entry<unknown>, ttlMs: number): number {
   return entry.value === null ? Math.min(ttlMs, MISSING_TTL_MS) : ttlMs;
 }

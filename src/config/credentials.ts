@@ -3,7 +3,7 @@
  */
 
 import { and, desc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
-import { type OwnPrice, type OwnPrices, ratesOf } from '../catalog/prices.ts';
+import { buildRates, type OwnPrice, type OwnPrices } from '../catalog/prices.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Retention } from '../contract/operator.ts';
 import { type KeyPrefix, LEGACY_PERMISSIONS, type LegacyGrant, type Scope, SERVER_SCOPES } from '../contract/scopes.ts';
@@ -19,7 +19,7 @@ import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase } from './database.ts';
-import { retentionOf } from './kept-part.ts';
+import { withRetentionDefaults } from './kept-part.ts';
 import { PRICES_MAX } from './prices.ts';
 import { type VersionedPolicy, versionedPolicy } from './sampling.ts';
 import { apiKeys, organizationPrices, organizations, planVersions, vendorCredentials } from './schema/index.ts';
@@ -143,7 +143,7 @@ async function loadCredential(
     permissions: new Set(key.scopes ?? historicalPermissions(key.prefix as KeyPrefix)),
     ...((key.models ?? key.features) && { limits: { models: key.models, features: key.features } }),
     expiresAtMs: key.expiresAtMs,
-    organization: await configOf(env, organization, plan),
+    organization: await buildConfig(env, organization, plan),
   };
 }
 
@@ -166,7 +166,7 @@ export async function loadOrganization(env: Env, organizationId: OrganizationId)
     .from(organizations)
     .leftJoin(planVersions, isDefaultPlan())
     .where(eq(organizations.organizationId, organizationId));
-  return row ? configOf(env, row.organization, row.plan) : null;
+  return row ? buildConfig(env, row.organization, row.plan) : null;
 }
 
 /** Joins the newest version of the organization's default plan. */
@@ -180,7 +180,7 @@ function isDefaultPlan(): SQL | undefined {
   );
 }
 
-async function configOf(
+async function buildConfig(
   env: Env,
   {
     organizationId,
@@ -215,7 +215,7 @@ async function configOf(
     },
     models: models && tierModels(models),
     aliases: models ? aliasModels(models) : new Map(),
-    prices: ownPricesOf(prices),
+    prices: groupOwnPrices(prices),
     vendors: new Map(
       vendors.map(withKind).map(({ provider, baseUrl, kind, sealedKey, useReportedCost, headers, passthrough }) => [
         provider,
@@ -234,18 +234,18 @@ async function configOf(
     creditOpen,
     upgradeUrl,
     sampleBytesMax,
-    retention: retentionOf(retention),
+    retention: withRetentionDefaults(retention),
     alerts,
     sampling: await versionedPolicy(sampling ?? DEFAULT_SAMPLING_POLICY),
   };
 }
 
 /** By model; the price of each that came into force last is first. */
-function ownPricesOf(rows: readonly (typeof organizationPrices.$inferSelect)[]): OwnPrices {
+function groupOwnPrices(rows: readonly (typeof organizationPrices.$inferSelect)[]): OwnPrices {
   const prices = new Map<string, OwnPrice[]>();
   for (const { modelKey, effectiveFromMs, snapshotId, rates } of rows) {
     // An own price holds in every region, unless it or the catalog has rates for one.
-    const card = { snapshotId, provider: OWN_PROVIDER, modelKey, rates: ratesOf(rates), regionalPercent: 100 };
+    const card = { snapshotId, provider: OWN_PROVIDER, modelKey, rates: buildRates(rates), regionalPercent: 100 };
     const price = { fromMs: effectiveFromMs, card, strict: rates.strict };
     prices.set(modelKey, [...(prices.get(modelKey) ?? []), price]);
   }

@@ -38,16 +38,16 @@ const remembered = remember(() => new BoundedMap<string, DatabaseName>(REMEMBERE
 
 /** The database that has the configuration. */
 export function configDatabase(env: Pick<Env, 'DB'>): Database {
-  return drizzleOf(env.DB);
+  return openDatabase(env.DB);
 }
 
 /** The database with the history of an organization. Throws if the configuration cannot be read. */
 export async function database(env: Env, organizationId: OrganizationId): Promise<Database> {
-  return namedDatabase(env, await databaseNameOf(env, organizationId));
+  return namedDatabase(env, await findDatabaseName(env, organizationId));
 }
 
 /** The name of an organization's database; for an organization that does not exist, the first one. */
-export async function databaseNameOf(env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
+export async function findDatabaseName(env: Env, organizationId: OrganizationId): Promise<DatabaseName> {
   // Also looked up if only one database is bound: another may have been bound earlier, and its history must not be
   // split.
   const known = remembered.value.get(organizationId);
@@ -66,7 +66,7 @@ export async function databaseNameOf(env: Env, organizationId: OrganizationId): 
 export function namedDatabase(env: Env, name: DatabaseName): Database {
   const binding = env[name];
   if (!binding) throw new Error(`the database ${name} is not bound`);
-  return drizzleOf(binding);
+  return openDatabase(binding);
 }
 
 /** The names of the databases that are bound, in their order. */
@@ -75,7 +75,7 @@ export function databaseNames(env: Env): DatabaseName[] {
   return [CONFIG_DATABASE, ...numbers.map((number) => `DB_${number}` as const).filter((name) => env[name])];
 }
 
-function drizzleOf(binding: D1Database): Database {
+function openDatabase(binding: D1Database): Database {
   const known = databases.get(binding);
   if (known) return known;
   const created = drizzle(binding);

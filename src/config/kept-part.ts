@@ -5,7 +5,7 @@ import { RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import { DAY_MS } from '../platform/time.ts';
 
 /** The retention in force for an organization. */
-export function retentionOf(own: Partial<Retention> | null): Retention {
+export function withRetentionDefaults(own: Partial<Retention> | null): Retention {
   return { ...RETENTION_DEFAULTS, ...own };
 }
 

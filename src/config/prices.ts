@@ -116,10 +116,10 @@ export async function listPriceSnapshots(env: Env, modelKey: string): Promise<Pr
     .where(and(eq(pricingSnapshots.modelKey, modelKey), ne(pricingSnapshots.provider, OWN)))
     .orderBy(asc(pricingSnapshots.recordedAtMs))
     .limit(SNAPSHOTS_MAX);
-  return rows.sort((a, b) => beginOf(a) - beginOf(b));
+  return rows.sort((a, b) => inForceFromMs(a) - inForceFromMs(b));
 }
 
 /** The time at which a recorded price came into force: its day, or else the time of the record. */
-export function beginOf({ effectiveFrom, recordedAtMs }: PriceSnapshotRow): number {
+export function inForceFromMs({ effectiveFrom, recordedAtMs }: PriceSnapshotRow): number {
   return effectiveFrom === null ? recordedAtMs : Date.parse(`${effectiveFrom}T00:00:00Z`);
 }

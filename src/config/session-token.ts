@@ -25,7 +25,7 @@ export interface TokenHolder {
   tokenId?: string | undefined;
 }
 
-export function holderOf({ customerUserId, jti }: VerifiedSession): TokenHolder {
+export function tokenHolder({ customerUserId, jti }: VerifiedSession): TokenHolder {
   return { customerUserId, ...(customerUserId === null && { tokenId: jti }) };
 }
 

@@ -15,7 +15,8 @@ const HINT_LENGTH = 4;
 /** The most keys with the same hint that are compared; if there are more, one of the others counts as the same. */
 const COMPARED_MAX = 100;
 
-const purposeOf = (organizationId: OrganizationId, provider: string) => `vendor key ${organizationId} ${provider}`;
+const vendorKeyPurpose = (organizationId: OrganizationId, provider: string) =>
+  `vendor key ${organizationId} ${provider}`;
 
 export function sealVendorKey(
   env: Env,
@@ -23,7 +24,7 @@ export function sealVendorKey(
   provider: string,
   key: string,
 ): Promise<string> {
-  return encryptText(secretOf(env), purposeOf(organizationId, provider), key);
+  return encryptText(vendorKeySecret(env), vendorKeyPurpose(organizationId, provider), key);
 }
 
 /** The organization's key for a vendor; `null` if it has none, or if it was sealed under another secret. */
@@ -33,11 +34,13 @@ export async function openVendorKey(
   provider: string,
 ): Promise<string | null> {
   const vendor = vendors.get(provider);
-  return vendor ? decryptText(secretOf(env), purposeOf(organizationId, provider), vendor.sealedKey) : null;
+  return vendor
+    ? decryptText(vendorKeySecret(env), vendorKeyPurpose(organizationId, provider), vendor.sealedKey)
+    : null;
 }
 
 /** The end of a key, which distinguishes keys; empty for a short key, because it would reveal most of it. */
-export function keyHintOf(key: string): string {
+export function makeKeyHint(key: string): string {
   return key.length >= 4 * HINT_LENGTH ? key.slice(-HINT_LENGTH) : '';
 }
 
@@ -47,14 +50,16 @@ export async function isKeyShared(env: Env, organizationId: OrganizationId, key:
   const others = await configDatabase(env)
     .select({ otherId, provider, sealedKey })
     .from(vendorCredentials)
-    .where(and(eq(keyHint, keyHintOf(key)), ne(otherId, organizationId)))
+    .where(and(eq(keyHint, makeKeyHint(key)), ne(otherId, organizationId)))
     .limit(COMPARED_MAX + 1);
   if (others.length > COMPARED_MAX) return true;
-  const keys = others.map((row) => decryptText(secretOf(env), purposeOf(row.otherId, row.provider), row.sealedKey));
+  const keys = others.map((row) =>
+    decryptText(vendorKeySecret(env), vendorKeyPurpose(row.otherId, row.provider), row.sealedKey),
+  );
   return (await Promise.all(keys)).includes(key);
 }
 
-function secretOf({ VENDOR_KEY_SECRET }: Env): string {
+function vendorKeySecret({ VENDOR_KEY_SECRET }: Env): string {
   if (!VENDOR_KEY_SECRET)
     throw new ServiceUnavailable('VENDOR_KEY_SECRET is not configured, so vendor keys cannot be kept');
   return VENDOR_KEY_SECRET;

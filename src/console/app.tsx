@@ -14,7 +14,7 @@ import { timingSafeEqual } from 'hono/utils/buffer';
 import type { OperatorRole } from '../contract/roles.ts';
 import { asOrganizationId } from '../domain/ids.ts';
 import type { AppEnv } from '../http/middleware/context.ts';
-import { onNotFound, pageStatus, refusalOf } from '../http/middleware/error-envelopes.ts';
+import { logAndRefuse, onNotFound, pageStatus } from '../http/middleware/error-envelopes.ts';
 import { readKnown } from '../operator/known.ts';
 import { findOrganization } from '../operator/organization.ts';
 import { Code } from '../ui/parts.tsx';
@@ -190,7 +190,7 @@ function tooLarge(c: ConsoleContext, bound: string) {
 function onPageError(error: Error, c: ConsoleContext) {
   if (error instanceof RoleRequired) return roleRequired(c, error.role);
   if (error instanceof HTTPException && error.status === 403) return foreignForm(c);
-  const refusal = refusalOf(c, error);
+  const refusal = logAndRefuse(c, error);
   const unavailable = refusal.code === 'SERVICE_UNAVAILABLE';
   return plainPage(
     c,

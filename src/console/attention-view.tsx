@@ -98,7 +98,7 @@ export const NeedsAttention: FC<{ attention: Attention }> = ({ attention: { item
     {items.length === 0 ? (
       <p>
         {notRead.length === 0 ? 'Nothing needs attention.' : 'Nothing else needs attention.'}{' '}
-        <span class="quiet">Looked for {sentenceOf(lookedAt)}.</span>
+        <span class="quiet">Looked for {lookedAtSentence(lookedAt)}.</span>
       </p>
     ) : (
       <ul class="attention">
@@ -108,7 +108,7 @@ export const NeedsAttention: FC<{ attention: Attention }> = ({ attention: { item
       </ul>
     )}
     {notRead.length > 0 && (
-      <Notice tone="warn" title="Not read now:">{`${listOf(notRead)}. They may need attention too.`}</Notice>
+      <Notice tone="warn" title="Not read now:">{`${kindNames(notRead)}. They may need attention too.`}</Notice>
     )}
   </Card>
 );
@@ -124,7 +124,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
   const text = items.some(({ isMore }) => isMore) ? `More than ${title(total)}` : title(total);
   return (
     <li>
-      <strong>{first && others.length === 0 ? <a href={hrefOf(first)}>{text}</a> : text}</strong>
+      <strong>{first && others.length === 0 ? <a href={itemHref(first)}>{text}</a> : text}</strong>
       <span class="quiet">{why}</span>
       {several && first?.organizationName && (
         <span class="attention-of">
@@ -132,7 +132,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
             others.length === 0 ? (
               <span class="quiet">{item.organizationName}</span>
             ) : (
-              <a href={hrefOf(item)}>
+              <a href={itemHref(item)}>
                 {item.organizationName} <span class="num">{`${count(item.count)}${item.isMore ? '+' : ''}`}</span>
               </a>
             ),
@@ -144,7 +144,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
 };
 
 /** The page that shows the counted things, narrowed like the list of the API. */
-function hrefOf({ kind, organizationId, list }: AttentionItem): string {
+function itemHref({ kind, organizationId, list }: AttentionItem): string {
   const query = list.includes('?') ? list.slice(list.indexOf('?')) : '';
   const own = (page: string) => organizationPath(organizationId ?? asOrganizationId(''), page);
   switch (kind) {
@@ -170,12 +170,12 @@ function hrefOf({ kind, organizationId, list }: AttentionItem): string {
   }
 }
 
-function sentenceOf({ kinds, organizations, isMore }: Attention['lookedAt']): string {
+function lookedAtSentence({ kinds, organizations, isMore }: Attention['lookedAt']): string {
   const names = kinds.map((kind) => WORDS[kind].name);
   const of = organizations === 1 ? '' : ` in ${isMore ? 'the first ' : ''}${plural(organizations, 'organization')}`;
   return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}${of}`;
 }
 
-function listOf(notRead: Attention['notRead']): string {
+function kindNames(notRead: Attention['notRead']): string {
   return [...new Set(notRead.map(({ kind }) => WORDS[kind].name))].join(', ');
 }

@@ -5,7 +5,7 @@ import type { Reader } from '../metering/caller.ts';
 import type { ConsoleContext } from './context.ts';
 
 /** The caller of readings, with the organization of the page. */
-export function readerOf(c: ConsoleContext): Reader {
+export function buildReader(c: ConsoleContext): Reader {
   const organization = c.get('organization');
   return { env: c.env, organization: { organizationId: organization.organizationId, retention: organization } };
 }

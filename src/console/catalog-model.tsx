@@ -11,10 +11,10 @@ import {
   type ReportedEnd,
   type Transition,
 } from '../catalog/model.ts';
-import { pricingAt, ratesOf } from '../catalog/prices.ts';
-import { usesOf } from '../catalog/provider-rules.ts';
-import { reportOf } from '../catalog/reported-ends.ts';
-import { citationOf } from '../catalog/reviews.ts';
+import { buildRates, pricingAt } from '../catalog/prices.ts';
+import { toolUseRates } from '../catalog/provider-rules.ts';
+import { formatReport } from '../catalog/reported-ends.ts';
+import { formatCitation } from '../catalog/reviews.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import type { CatalogReview } from '../contract/reviews.ts';
 import { usdFromNano } from '../domain/money.ts';
@@ -97,7 +97,7 @@ interface Event {
 
 const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
   const today = new Date(nowMs).toISOString().slice(0, 10);
-  const events = eventsOf(model, transitions);
+  const events = listEvents(model, transitions);
   if (events.length === 0) return <Empty title="No date is known">The catalog claims no end without a source.</Empty>;
   return (
     <ol class="timeline">
@@ -124,7 +124,7 @@ const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
 };
 
 /** The model's past and announced events, by date. */
-function eventsOf({ releasedAt, lifecycle, pricing }: CatalogModel, transitions: readonly Transition[]): Event[] {
+function listEvents({ releasedAt, lifecycle, pricing }: CatalogModel, transitions: readonly Transition[]): Event[] {
   const { announcedAt, shutdownAt, earliestShutdownAt, source } = lifecycle;
   const known = (to: string) => transitions.some((transition) => transition.to === to);
   const events: (Event | false | undefined | '')[] = [
@@ -157,7 +157,7 @@ const Evidence: FC<ModelView> = ({ model: { lifecycle }, replacement, review, re
         </a>,
       ],
       ['Read on', lifecycle.source.checkedAt],
-      ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.map(reportOf).join('. ') : undefined],
+      ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.map(formatReport).join('. ') : undefined],
       ['Replacement', replacement ? <Code>{replacement.modelKey}</Code> : undefined],
       [
         'Live today',
@@ -165,7 +165,7 @@ const Evidence: FC<ModelView> = ({ model: { lifecycle }, replacement, review, re
       ],
       ['Note', lifecycle.note],
       ['Reviewed', review ? <Code>{review.replacementModelKey}</Code> : undefined],
-      ['Review', review ? citationOf({ ...review, reviewedAtMs: Date.parse(review.reviewedAt) }) : undefined],
+      ['Review', review ? formatCitation({ ...review, reviewedAtMs: Date.parse(review.reviewedAt) }) : undefined],
     ]}
   />
 );
@@ -191,7 +191,7 @@ const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }
   const current = pricingAt(pricing, nowMs);
   const { imageOutputUsdPerMillion, searchUsdPerMillion, audioSecondUsdPerMillion, components } = current;
   const beside = { imageOutputUsdPerMillion, searchUsdPerMillion, audioSecondUsdPerMillion, components };
-  const others = [...ratesOf(beside), ...usesOf(model)];
+  const others = [...buildRates(beside), ...toolUseRates(model)];
   const rows: { name: string; rates: Partial<CatalogRates> }[] = [
     { name: 'Base', rates: current },
     ...(current.tiers ?? []).map((tier) => ({
@@ -223,7 +223,7 @@ const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }
           rows={others}
           columns={[
             { title: 'Component', heading: true, cell: ({ component }) => component },
-            { title: 'Under', cell: ({ when = {} }) => conditionsOf(when) },
+            { title: 'Under', cell: ({ when = {} }) => rateConditions(when) },
             {
               title: 'USD per million',
               figure: true,
@@ -238,7 +238,7 @@ const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }
 };
 
 /** The conditions of a rate in words. */
-function conditionsOf(when: RateConditions) {
+function rateConditions(when: RateConditions) {
   const { promptTokensAbove, ...others } = when;
   const words = Object.values(others);
   if (promptTokensAbove !== undefined) words.push(`above ${count(promptTokensAbove)} input tokens`);

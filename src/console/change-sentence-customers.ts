@@ -5,7 +5,7 @@ import type { ACTION_KINDS, OperatorAction } from '../contract/operator-actions.
 import { type Mention, type Part, sentence } from '../events/sentence.ts';
 import { count, plural, words } from '../ui/format.ts';
 import { fieldValue, usdText } from './field-words.ts';
-import { instantOf, numberAt, type State, stateOf, textAt } from './stored-state.ts';
+import { asState, instantText, numberAt, type State, textAt } from './stored-state.ts';
 
 /** The actions whose subject is a customer. */
 export type Customers = {
@@ -36,7 +36,7 @@ export function customerSentence(action: Customers, { subject, before, after }: 
     case 'credit.grant':
       return sentence`Granted ${granted(after)} to ${customer}${terms(after)}`;
     case 'credit.revoke':
-      return sentence`Revoked a credit of ${customer}: took back ${amountOf(after, 'unit', 'revoked')}`;
+      return sentence`Revoked a credit of ${customer}: took back ${amountText(after, 'unit', 'revoked')}`;
     case 'call.reverse':
       return sentence`Reversed ${call(after)} of ${customer}${refund(after)}`;
     case 'call.amend':
@@ -54,18 +54,18 @@ function version(state: State): Mention {
 
 function planChanged(customer: Mention, before: State, after: State): Part[] {
   const [old, now] = [version(before), version(after)];
-  const pending = stateOf(after.pending);
+  const pending = asState(after.pending);
   if (textAt(pending, 'usagePlanVersionId') !== undefined)
-    return sentence`Scheduled ${customer} to move from ${now} to ${version(pending)} on ${instantOf(pending, 'effectiveAt')}`;
+    return sentence`Scheduled ${customer} to move from ${now} to ${version(pending)} on ${instantText(pending, 'effectiveAt')}`;
   if (old.id !== now.id) return sentence`Moved ${customer} from ${old} to ${now}`;
-  const was = stateOf(before.pending);
+  const was = asState(before.pending);
   return textAt(was, 'usagePlanVersionId') === undefined
     ? sentence`Left ${customer} on ${now}`
     : sentence`Left ${customer} on ${now}, and took back the scheduled move to ${version(was)}`;
 }
 
 function until(after: State): string {
-  return textAt(after, 'nextReplenishAt') === undefined ? '' : `, until ${instantOf(after, 'nextReplenishAt')}`;
+  return textAt(after, 'nextReplenishAt') === undefined ? '' : `, until ${instantText(after, 'nextReplenishAt')}`;
 }
 
 const ERASED = [
@@ -89,7 +89,7 @@ function granted(after: State): string {
   return usdText(textAt(after, 'amountUsd') ?? '0');
 }
 
-function amountOf(state: State, unit: string, amount: string): string {
+function amountText(state: State, unit: string, amount: string): string {
   const value = textAt(state, amount) ?? '0';
   return state[unit] === 'USD'
     ? usdText(value)
@@ -97,7 +97,7 @@ function amountOf(state: State, unit: string, amount: string): string {
 }
 
 function terms(after: State): string {
-  const expires = textAt(after, 'expiresAt') === undefined ? '' : `, to spend until ${instantOf(after, 'expiresAt')}`;
+  const expires = textAt(after, 'expiresAt') === undefined ? '' : `, to spend until ${instantText(after, 'expiresAt')}`;
   const reference = textAt(after, 'reference');
   return `${expires}${reference === undefined ? '' : `, reference ${reference}`}`;
 }

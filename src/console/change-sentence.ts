@@ -11,8 +11,8 @@ import { enumerated, type Mention, type MentionKind, type Part, sentence } from 
 import { count, plural, words } from '../ui/format.ts';
 import { type Customers, customerSentence } from './change-sentence-customers.ts';
 import { changedFields } from './changed-fields.ts';
-import { fieldLabel, fieldValue, isRecord, itemOf, lowerFirst } from './field-words.ts';
-import { instantOf, list, numberAt, type State, stateOf, textAt } from './stored-state.ts';
+import { fieldLabel, fieldValue, isRecord, itemText, lowerFirst } from './field-words.ts';
+import { asState, instantText, list, numberAt, type State, textAt } from './stored-state.ts';
 
 /** The most changed fields, and the most names of a list, in a sentence. */
 const FIELDS_SHOWN_MAX = 3;
@@ -20,7 +20,7 @@ const NAMES_SHOWN_MAX = 4;
 /** Fields that identify a thing, or only repeat the time or the actor of a change. */
 const SILENT = /^(keyId|webhookId|prefix|hint|createdAt|updatedAt|lastUsedAt|rotatedTo|registeredBy|disabled(\..*)?)$/;
 
-export function sentenceOf(event: LoggedEvent): Part[] {
+export function changeSentence(event: LoggedEvent): Part[] {
   return isOperatorAction(event.action)
     ? sentenceFor(event, event.action)
     : sentence`${words(event.action)}: ${event.subject}`;
@@ -28,7 +28,7 @@ export function sentenceOf(event: LoggedEvent): Part[] {
 
 function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
   const { subject } = event;
-  const [before, after] = [stateOf(event.before), stateOf(event.after)];
+  const [before, after] = [asState(event.before), asState(event.after)];
   const isNew = event.before === null;
   const own = (kind: MentionKind, state: State = after, member = 'name'): Mention => ({
     kind,
@@ -55,9 +55,9 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
       return migrationStarted(subject, after);
 
     case 'key.create':
-      return sentence`Created the API key ${own('key')} ${scopesOf(after)}`;
+      return sentence`Created the API key ${own('key')} ${scopesText(after)}`;
     case 'key.rotate':
-      return sentence`Rotated the API key ${own('key')}: the old one works until ${instantOf(after, 'expiresAt')}, ${{ kind: 'key', id: textAt(after, 'rotatedTo') ?? subject, name: 'the new one' }} replaces it`;
+      return sentence`Rotated the API key ${own('key')}: the old one works until ${instantText(after, 'expiresAt')}, ${{ kind: 'key', id: textAt(after, 'rotatedTo') ?? subject, name: 'the new one' }} replaces it`;
     case 'key.update':
       return updated(before, after, own('key'), 'the API key ');
     case 'key.revoke':
@@ -70,11 +70,11 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'webhook.delete':
       return sentence`Deleted the webhook ${textAt(before, 'host') ?? subject}`;
     case 'webhook.rotate':
-      return sentence`Rotated the secret of the webhook ${own('webhook', after, 'host')}: the old one works until ${instantOf(after, 'previousSecretUntil')}`;
+      return sentence`Rotated the secret of the webhook ${own('webhook', after, 'host')}: the old one works until ${instantText(after, 'previousSecretUntil')}`;
     case 'webhook.test':
       return sentence`Tested the webhook ${own('webhook')}: ${after.delivered === true ? 'delivered' : 'not delivered'}${answered(after)}`;
     case 'webhook.replay':
-      return sentence`Sent the events from ${instantOf(after, 'from')} to ${instantOf(after, 'to')} again to the webhook ${own('webhook')}`;
+      return sentence`Sent the events from ${instantText(after, 'from')} to ${instantText(after, 'to')} again to the webhook ${own('webhook')}`;
     case 'webhook.send_again':
       return sentence`Sent ${{ kind: 'alert', id: textAt(after, 'eventId') ?? '', name: 'an event' }} again to the webhook ${own('webhook')}`;
     case 'webhook.disable':
@@ -90,7 +90,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
 
     case 'price.put':
       return isNew
-        ? sentence`Set the own price of ${model(subject)}: ${ratesOf(after)}`
+        ? sentence`Set the own price of ${model(subject)}: ${ratesText(after)}`
         : updated(before, after, model(subject), 'the own price of ');
     case 'price.delete':
       return sentence`Removed the own price of ${model(subject)}`;
@@ -109,7 +109,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'sampling.delete':
       return sentence`Removed the sampling policy: no calls are kept`;
     case 'sample.delete':
-      return sentence`Deleted a stored sample of ${instantOf(before, 'receivedAt')}`;
+      return sentence`Deleted a stored sample of ${instantText(before, 'receivedAt')}`;
     case 'compression_profile.put':
       return updated(before, after, 'the compression profile');
     case 'compression_job.start':
@@ -122,7 +122,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
     case 'catalog.upstream_failed':
       return sentence`Could not import a catalog`;
     case 'catalog.news':
-      return heardOf(after);
+      return catalogNewsSentence(after);
     case 'catalog.news_failed':
       return sentence`Could not read ${plural(list(after.lists).length, 'list')} of models`;
     case 'review.put':
@@ -166,7 +166,7 @@ function difference(label: string, { field, before, after }: Changed): Part[] {
   if (field === 'defaultPlanId') return sentence`${label} ${planOrNone(before)} → ${planOrNone(after)}`;
   if (!Array.isArray(before) || !Array.isArray(after))
     return [`${label} ${fieldValue(field, before)} → ${fieldValue(field, after)}`];
-  const [old, now] = [before, after].map((values) => values.map((value) => itemOf(field, value))) as [
+  const [old, now] = [before, after].map((values) => values.map((value) => itemText(field, value))) as [
     string[],
     string[],
   ];
@@ -189,7 +189,7 @@ function shortList(names: readonly string[]): string {
 const model = (id: string): Mention => ({ kind: 'model', id, name: id });
 
 function planSaved(planId: string, before: State, after: State, isNew: boolean): Part[] {
-  const [old, now] = [stateOf(before.plan), stateOf(after.plan)];
+  const [old, now] = [asState(before.plan), asState(after.plan)];
   const version = numberAt(after, 'version') ?? 1;
   const plan: Mention = { kind: 'plan', id: planId, name: textAt(now, 'name') };
   const named: Mention = { kind: 'version', id: planVersionIdOf(planId, version), name: `version ${version}` };
@@ -204,7 +204,7 @@ function migrationStarted(planId: string, after: State): Part[] {
   return sentence`${job} the customers of ${{ kind: 'plan', id: planId }} to ${{ kind: 'version', id: version }}, ${when}`;
 }
 
-function scopesOf(key: State): string {
+function scopesText(key: State): string {
   if (!Array.isArray(key.scopes)) return 'with the scopes of its prefix';
   return key.scopes.length === 0 ? 'without scopes' : `with ${shortList(key.scopes.map(String))}`;
 }
@@ -215,16 +215,16 @@ function answered(after: State): string {
 }
 
 /** Mappings by name: the tiers, then the aliases. */
-function mappingsOf(state: State): State {
+function mappingsByName(state: State): State {
   const { aliases, ...tiers } = state;
-  return { ...tiers, ...stateOf(aliases) };
+  return { ...tiers, ...asState(aliases) };
 }
 
 function mapped(before: State, after: State): Part[] {
-  const [old, now] = [mappingsOf(before), mappingsOf(after)];
+  const [old, now] = [mappingsByName(before), mappingsByName(after)];
   const changed = changedFields(old, now);
   if (changed.length === 0) return sentence`Saved the model mappings without a change`;
-  const named = (value: unknown): Part[] => enumerated(list(value).map((entry) => [model(itemOf('', entry))]));
+  const named = (value: unknown): Part[] => enumerated(list(value).map((entry) => [model(itemText('', entry))]));
   const shown = changed
     .slice(0, FIELDS_SHOWN_MAX)
     .map(({ field, after: value }) =>
@@ -235,11 +235,11 @@ function mapped(before: State, after: State): Part[] {
 }
 
 function switched(before: State, after: State): Part[] {
-  const [from, to] = [before, after].map(({ entry }) => model(itemOf('', entry ?? ''))) as [Mention, Mention];
+  const [from, to] = [before, after].map(({ entry }) => model(itemText('', entry ?? ''))) as [Mention, Mention];
   return sentence`Replaced ${from} by ${to} in the mapping ${textAt(after, 'mapping') ?? ''}`;
 }
 
-function ratesOf(rates: State): string {
+function ratesText(rates: State): string {
   return Object.entries(rates)
     .filter(([name]) => name !== 'components')
     .map(([name, value]) => `${lowerFirst(fieldLabel(name))} ${fieldValue(name, value)}`)
@@ -250,7 +250,7 @@ function ratesOf(rates: State): string {
 function repriced(after: State): Part[] {
   const of = textAt(after, 'modelKey');
   const calls = of === undefined ? ['all calls without a price'] : sentence`the calls of ${model(of)} without a price`;
-  const span = `from ${instantOf(after, 'from')} to ${instantOf(after, 'to')}`;
+  const span = `from ${instantText(after, 'from')} to ${instantText(after, 'to')}`;
   return after.dryRun === true
     ? sentence`Counted what pricing ${calls} would change, ${span}`
     : sentence`Began to price ${calls}, ${span}`;
@@ -273,7 +273,7 @@ const CATALOG_CHANGES = [
 ] as const;
 
 function catalogChanges(after: State): string {
-  const differs = stateOf(after.differences);
+  const differs = asState(after.differences);
   const counted = CATALOG_CHANGES.flatMap(([member, text]) => {
     const models = list(differs[member]);
     return models.length === 0 ? [] : [`${count(models.length)} ${text}`];
@@ -284,8 +284,8 @@ function catalogChanges(after: State): string {
 /**
  * For example "Heard that claude-opus-4-5 ends on 2027-01-22, of 1 model and 2 prices that the catalog does not have".
  */
-function heardOf(after: State): Part[] {
-  const [ends, missing, prices] = ['ends', 'missing', 'prices'].map((member) => list(after[member]).map(stateOf)) as [
+function catalogNewsSentence(after: State): Part[] {
+  const [ends, missing, prices] = ['ends', 'missing', 'prices'].map((member) => list(after[member]).map(asState)) as [
     State[],
     State[],
     State[],
@@ -303,12 +303,16 @@ function heardOf(after: State): Part[] {
 }
 
 /** The reason in the operator's own words. The service's own reasons are codes, which its sentences explain. */
-export function reasonOf({ action, after }: LoggedEvent): string | undefined {
-  return action === 'webhook.disable' ? undefined : textAt(stateOf(after), 'reason');
+export function statedReason({ action, after }: LoggedEvent): string | undefined {
+  return action === 'webhook.disable' ? undefined : textAt(asState(after), 'reason');
 }
 
 /** Every changed field of an event, in words. */
-export function fieldsOf({ action, before, after }: LoggedEvent): { label: string; before: string; after: string }[] {
+export function changedFieldTexts({
+  action,
+  before,
+  after,
+}: LoggedEvent): { label: string; before: string; after: string }[] {
   const inner = (state: unknown) => (action === 'plan.put' && isRecord(state) ? state.plan : state);
   return changedFields(inner(before), inner(after))
     .filter(({ field }) => !SILENT.test(field))

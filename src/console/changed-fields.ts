@@ -23,22 +23,24 @@ export function changedFields(before: unknown, after: unknown): FieldChange[] {
 
 /** Every field of either value, changed or not. */
 export function allFields(before: unknown, after: unknown): (FieldChange & { changed: boolean })[] {
-  return fieldsOf('', before, after, DEPTH_MAX)
+  return compareFields('', before, after, DEPTH_MAX)
     .slice(0, FIELDS_MAX)
     .map((field) => ({ ...field, changed: !same(field.before, field.after) }));
 }
 
 function compare(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
-  return fieldsOf(path, before, after, depth).filter((field) => !same(field.before, field.after));
+  return compareFields(path, before, after, depth).filter((field) => !same(field.before, field.after));
 }
 
-function fieldsOf(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
+function compareFields(path: string, before: unknown, after: unknown, depth: number): FieldChange[] {
   const [old, now] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}];
   const open =
     (isRecord(before) || before == null) && (isRecord(after) || after == null) && (isRecord(before) || isRecord(after));
   if (!open || depth === 0 || WHOLE.test(path)) return [{ field: path, before, after }];
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])];
-  return names.flatMap((name) => fieldsOf(path === '' ? name : `${path}.${name}`, old[name], now[name], depth - 1));
+  return names.flatMap((name) =>
+    compareFields(path === '' ? name : `${path}.${name}`, old[name], now[name], depth - 1),
+  );
 }
 
 function same(a: unknown, b: unknown): boolean {

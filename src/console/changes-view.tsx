@@ -1,6 +1,6 @@
 /**
- * Changes as sentences: actor, time, and on request every changed field. `changesOf` is the card for the page of one
- * thing.
+ * Changes as sentences: actor, time, and on request every changed field. `renderChanges` is the card for the page of
+ * one thing.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -13,8 +13,8 @@ import { pageRequest } from '../platform/page.ts';
 import { plural } from '../ui/format.ts';
 import { Card, Time } from '../ui/parts.tsx';
 import { Pager } from '../ui/table.tsx';
-import { trailOf } from '../ui/trail.ts';
-import { fieldsOf, reasonOf, sentenceOf } from './change-sentence.ts';
+import { readTrail } from '../ui/trail.ts';
+import { changedFieldTexts, changeSentence, statedReason } from './change-sentence.ts';
 import { CONSOLE_PATH, type ConsoleContext, organizationPath } from './context.ts';
 import { Mentioned, type Names, readNames, Sentence } from './mentions.tsx';
 import { load } from './send.ts';
@@ -36,7 +36,10 @@ export interface ChangesAsked {
 }
 
 /** A card with the changes of one thing. The card's cursor is `cursor` in the query of the page that shows it. */
-export async function changesOf(c: ConsoleContext, { organizationId, subject, cursor }: ChangesAsked): Promise<Child> {
+export async function renderChanges(
+  c: ConsoleContext,
+  { organizationId, subject, cursor }: ChangesAsked,
+): Promise<Child> {
   const asked = pageRequest({ limit: PAGE_SIZE, cursor: cursor ?? undefined }) ?? { limit: PAGE_SIZE, after: null };
   const filter = { kind: subject.kind, subject: subject.id };
   const answer = await load(c, listEvents, { query: { organizationId, ...filter }, page: asked });
@@ -50,7 +53,7 @@ export async function changesOf(c: ConsoleContext, { organizationId, subject, cu
       ) : (
         <Changes
           events={items}
-          names={await readNamesOf(c, organizationId, items)}
+          names={await readEventNames(c, organizationId, items)}
           nowMs={Date.now()}
           here={organizationId}
         />
@@ -66,7 +69,7 @@ export async function changesOf(c: ConsoleContext, { organizationId, subject, cu
           query={query}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       )}
     </Card>
@@ -81,13 +84,13 @@ export function eventsPath(organizationId: OrganizationId | null, filter: Partia
 }
 
 /** Reads the names of all things that these events mention without a name. */
-export function readNamesOf(
+export function readEventNames(
   c: ConsoleContext,
   organizationId: OrganizationId,
   events: readonly LoggedEvent[],
 ): Promise<Names> {
   const mentions = events.flatMap((event) => [
-    ...sentenceOf(event).filter((part) => typeof part === 'object' && !isFigure(part)),
+    ...changeSentence(event).filter((part) => typeof part === 'object' && !isFigure(part)),
     ...mentionOfActor(event.actor),
   ]);
   return readNames(c.env, organizationId, mentions);
@@ -118,11 +121,11 @@ export const Changes: FC<ChangesProps> = ({ events, names, nowMs, here }) => (
 
 const Change: FC<Omit<ChangesProps, 'events'> & { event: LoggedEvent }> = ({ event, names, nowMs, here }) => {
   const { organizationId, actor, at } = event;
-  const reason = reasonOf(event);
+  const reason = statedReason(event);
   return (
     <div>
       <p>
-        <Sentence parts={sentenceOf(event)} organizationId={organizationId} names={names} />, by{' '}
+        <Sentence parts={changeSentence(event)} organizationId={organizationId} names={names} />, by{' '}
         <Actor actor={actor} organizationId={organizationId} here={here} names={names} />
       </p>
       {reason !== undefined && <p class="quiet">“{reason}”</p>}
@@ -166,7 +169,7 @@ const Actor: FC<{
 };
 
 const Fields: FC<{ event: LoggedEvent }> = ({ event }) => {
-  const fields = fieldsOf(event);
+  const fields = changedFieldTexts(event);
   if (fields.length === 0) return null;
   return (
     <details class="figures">

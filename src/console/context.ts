@@ -98,7 +98,7 @@ export function webhookPath(organizationId: OrganizationId, webhookId: string, .
 }
 
 /** The webhook of a page's path. */
-export function webhookOf(c: ConsoleContext) {
+export function webhookInPath(c: ConsoleContext) {
   const { organizationId } = c.get('organization');
   return { organizationId, webhookId: c.req.param('webhookId') ?? '' };
 }

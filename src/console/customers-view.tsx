@@ -7,7 +7,7 @@ import type { CustomerListItem } from '../contract/customers.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, usd } from '../domain/money.ts';
 import type { CustomerFigures } from '../readings/customer-list/figures.ts';
-import { calendarDay, count, nanoOf, percent, plural, usdColumn, words } from '../ui/format.ts';
+import { calendarDay, count, parseNanoUsd, percent, plural, usdColumn, words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
@@ -135,7 +135,7 @@ const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = 
   const { costNanoUsd, costBeforeNanoUsd, calls, unpricedCalls } = figures;
   const isUnknown = calls > 0 && calls === unpricedCalls;
   const change =
-    costBeforeNanoUsd === null || isUnknown ? null : changeOf({ nano: costNanoUsd, before: costBeforeNanoUsd });
+    costBeforeNanoUsd === null || isUnknown ? null : costChange({ nano: costNanoUsd, before: costBeforeNanoUsd });
   return (
     <span>
       {isUnknown ? <span class="quiet">not known</span> : <Usd nano={costNanoUsd} show={show} />}
@@ -158,7 +158,7 @@ const TIMES_FROM = 2;
 const SAME_BELOW = 0.01;
 
 /** The change of a cost since the period before, in words; `null` if both are zero. */
-export function changeOf({ nano, before }: { nano: NanoUsd; before: NanoUsd }): string | null {
+export function costChange({ nano, before }: { nano: NanoUsd; before: NanoUsd }): string | null {
   if (before <= 0n) return nano > 0n ? 'new' : null;
   const ratio = Number(nano) / Number(before);
   if (Math.abs(ratio - 1) < SAME_BELOW) return 'as before';
@@ -198,7 +198,7 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ or
     onCredit && (
       <span>
         <Badge tone="info">on credit</Badge>
-        {balanceUsd !== null && <span class="sub">{`${usd(nanoOf(balanceUsd))} left`}</span>}
+        {balanceUsd !== null && <span class="sub">{`${usd(parseNanoUsd(balanceUsd))} left`}</span>}
       </span>
     ),
     denied && (

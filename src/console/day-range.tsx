@@ -18,7 +18,7 @@ export interface AskedDays {
   query: Record<string, string>;
 }
 
-export function askedDaysOf({ from, to, days }: Readonly<Record<string, string>>, nowMs: number): AskedDays {
+export function parseAskedDays({ from, to, days }: Readonly<Record<string, string>>, nowMs: number): AskedDays {
   if (from !== undefined || to !== undefined) {
     const dates = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
     return { range: null, dates, query: dates };

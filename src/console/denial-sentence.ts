@@ -13,14 +13,14 @@ export const REASON_NOT_RECORDED = 'The reason was not recorded.';
  */
 export function denialSentence(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
   const { meter, limit, used, also = [], ...sums } = denial;
-  const asked = `Asked for ${listed(denial.requested)}. Denied: ${reasonOf(denial, planName)}.`;
-  const others = also.map((other) => allowanceOf(other, planName)).join('; ');
+  const asked = `Asked for ${listed(denial.requested)}. Denied: ${denialReason(denial, planName)}.`;
+  const others = also.map((other) => limitSentence(other, planName)).join('; ');
   return [asked, others && `Besides, ${others}.`, pastSumsSentence(sums)]
     .filter((sentence) => sentence !== '')
     .join(' ');
 }
 
-function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
+function denialReason(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
   const { code, capability } = denial;
   switch (code) {
     case 'SUBSCRIPTION_CANCELED':
@@ -28,18 +28,18 @@ function reasonOf(denial: NonNullable<ReadCallData['denial']>, planName: string)
     case 'CAPABILITY_NOT_IN_PLAN':
       return `${planName} does not include ${capability ?? 'what was asked for'}`;
     case 'ALLOWANCE_EXHAUSTED':
-      return allowanceOf(denial, planName);
+      return limitSentence(denial, planName);
     case 'CREDIT_REQUIRED':
-      return `${allowanceOf(denial, planName)}, and the balance did not cover the call`;
+      return `${limitSentence(denial, planName)}, and the balance did not cover the call`;
     case 'BALANCE_HELD':
-      return `${allowanceOf(denial, planName)}, and open calls and batches held the balance that the call needed`;
+      return `${limitSentence(denial, planName)}, and open calls and batches held the balance that the call needed`;
     case 'TIER_NOT_REQUESTED':
       return 'the model is of a tier that was not asked for';
   }
 }
 
 /** The meter's part of the reason: the plan includes nothing of it, or its allowance is used up. */
-function allowanceOf(
+function limitSentence(
   { meter, limit, used }: Pick<NonNullable<ReadCallData['denial']>, 'meter' | 'limit' | 'used'>,
   planName: string,
 ): string {

@@ -3,7 +3,7 @@
  * listed here is named by its path, and its value is shown by the end of that path.
  */
 import { usd } from '../domain/money.ts';
-import { byteSize, calendarDay, count, moment, nanoOf, percent, plural, rate, words } from '../ui/format.ts';
+import { byteSize, calendarDay, count, moment, parseNanoUsd, percent, plural, rate, words } from '../ui/format.ts';
 
 /** The names of fields by path. */
 const LABELS: Readonly<Record<string, string>> = {
@@ -129,10 +129,10 @@ export function fieldValue(path: string, value: unknown): string {
   if (value === undefined || value === null || value === '') return absent(path);
   if (typeof value === 'boolean')
     return path === 'allowUnpricedModels' ? (value ? 'allowed' : 'denied') : value ? 'yes' : 'no';
-  if (typeof value === 'number') return numberOf(path, value);
-  if (typeof value === 'string') return textOf(path, value);
-  if (Array.isArray(value)) return listOf(path, value);
-  return recordOf(path, value as Record<string, unknown>);
+  if (typeof value === 'number') return numberText(path, value);
+  if (typeof value === 'string') return stringText(path, value);
+  if (Array.isArray(value)) return listText(path, value);
+  return recordText(path, value as Record<string, unknown>);
 }
 
 function absent(path: string): string {
@@ -140,7 +140,7 @@ function absent(path: string): string {
   return ABSENT[path] ?? NONE;
 }
 
-function numberOf(path: string, value: number): string {
+function numberText(path: string, value: number): string {
   if (path === 'rate') return percent(value);
   if (/UsdPerMillion$/.test(path)) return `${rate(value)} per million`;
   if (/(Usd|USD)$/.test(path))
@@ -152,7 +152,7 @@ function numberOf(path: string, value: number): string {
   return count(value);
 }
 
-function textOf(path: string, value: string): string {
+function stringText(path: string, value: string): string {
   if (/(NanoUsd|UsdNano)$/.test(path) && /^-?\d+$/.test(value)) return usd(BigInt(value));
   if (/Usd$/.test(path) && /^-?\d+(\.\d+)?$/.test(value)) return usdText(value);
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return `${moment(Date.parse(value))} UTC`;
@@ -163,28 +163,28 @@ function textOf(path: string, value: string): string {
 }
 
 export function usdText(amount: string): string {
-  return usd(nanoOf(amount));
+  return usd(parseNanoUsd(amount));
 }
 
-function listOf(path: string, values: readonly unknown[]): string {
+function listText(path: string, values: readonly unknown[]): string {
   if (values.length === 0) return ABSENT[path] ?? NONE;
   const more = values.length - ITEMS_SHOWN_MAX;
-  const shown = values.slice(0, ITEMS_SHOWN_MAX).map((value) => itemOf(path, value));
+  const shown = values.slice(0, ITEMS_SHOWN_MAX).map((value) => itemText(path, value));
   return `${shown.join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}`;
 }
 
 /** The name of a list's item, or its value if it is no object. */
-export function itemOf(path: string, value: unknown): string {
+export function itemText(path: string, value: unknown): string {
   if (!isRecord(value)) return fieldValue(path, value);
   const name = ['model', 'modelKey', 'name', 'component'].map((member) => value[member]).find(isText);
   return name ?? 'one more';
 }
 
-function recordOf(path: string, value: Record<string, unknown>): string {
+function recordText(path: string, value: Record<string, unknown>): string {
   if (path === 'replenish') return every(Number(value.every), String(value.unit).toLowerCase());
   if (path === 'rollingCalls')
     return `${plural(Number(value.limit), 'call')} in ${count(Number(value.windowSeconds))} s`;
-  if (path.endsWith('.overage')) return overageOf(value);
+  if (path.endsWith('.overage')) return overageText(value);
   return Object.entries(value)
     .map(([name, member]) => `${lowerFirst(inWords(name))} ${fieldValue(`${path}.${name}`, member)}`)
     .join(', ');
@@ -194,19 +194,19 @@ function every(number: number, unit: string): string {
   return number === 1 ? `every ${unit}` : `every ${number} ${unit}s`;
 }
 
-function overageOf(value: Record<string, unknown>): string {
+function overageText(value: Record<string, unknown>): string {
   const tiers = Array.isArray(value.tiers) ? value.tiers.filter(isRecord) : [];
-  if (tiers.length === 0) return priceOf(value);
+  if (tiers.length === 0) return priceText(value);
   const last = tiers.length - 1;
   return tiers
     .map((tier, index) =>
-      index === last ? `then ${priceOf(tier)}` : `${priceOf(tier)} up to ${count(Number(tier.upTo))}`,
+      index === last ? `then ${priceText(tier)}` : `${priceText(tier)} up to ${count(Number(tier.upTo))}`,
     )
     .join(', ')
     .replace(/^then /, '');
 }
 
-function priceOf({ priceUsd, per }: Record<string, unknown>): string {
+function priceText({ priceUsd, per }: Record<string, unknown>): string {
   const units = per === undefined || per === '1' ? 'unit' : `${count(Number(per))} units`;
   return `${usdText(String(priceUsd))} per ${units}`;
 }

@@ -17,7 +17,7 @@ export function shownInstant(instant: string): string {
 }
 
 /** Converts `from` and `to` of a filter to instants. */
-export const instantsOf = (asked: Asked) => timesOf(asked, instantIn);
+export const readInstants = (asked: Asked) => timesOf(asked, instantIn);
 
 /** Converts `from` and `to` of a filter to the texts of form fields. */
 export const instantFields = (asked: Asked) => timesOf(asked, shownInstant);

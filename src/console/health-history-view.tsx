@@ -25,7 +25,7 @@ export const HealthHistoryView: FC<{ history: HealthHistory; nowMs: number }> = 
   const { hours, totals, requests, cron, truncated } = history;
   const chart = {
     step: 'Hour',
-    labels: hours.map(({ startedAt }) => labelOf(Date.parse(startedAt))),
+    labels: hours.map(({ startedAt }) => hourLabel(Date.parse(startedAt))),
     isLastOpen: true,
   };
   const begin = requests.find(({ kind }) => kind === 'begin');
@@ -156,7 +156,7 @@ function deliveries({ hours, totals }: HealthHistory): string {
 }
 
 /** The label of an hour, with its day, because the hours belong to two days. */
-function labelOf(atMs: number): string {
+function hourLabel(atMs: number): string {
   return `${dayMonth(atMs)}, ${hourOfDay(atMs)}`;
 }
 

@@ -11,10 +11,10 @@ import { Card, Code, Notice, Time } from '../ui/parts.tsx';
 import { type ConsoleContext, organizationPath } from './context.ts';
 import { CopyButton } from './live.tsx';
 import { FirstCall, setupPath } from './setup-view.tsx';
-import { page, secretsOf } from './shell.tsx';
+import { formSecrets, page } from './shell.tsx';
 import { ShownBefore, wasShown } from './shown-once.tsx';
 
-export const crumbsOf = (path: string) => [{ text: 'API keys', href: path }];
+export const keyCrumbs = (path: string) => [{ text: 'API keys', href: path }];
 
 /** The page of a new key. If the form is sent again, as by a reload, the page does not show the key. */
 export function createdPage(c: ConsoleContext, answer: Accepted<DataOf<typeof createKey.operation>>) {
@@ -22,11 +22,11 @@ export function createdPage(c: ConsoleContext, answer: Accepted<DataOf<typeof cr
   const path = organizationPath(c.get('organization').organizationId, 'keys');
   if (wasShown(answer)) {
     const own = `${path}/${encodeURIComponent(keyId)}`;
-    return page(c, { title: 'Your new key', crumbs: crumbsOf(path) }, <ShownBefore thing="key" own={own} />);
+    return page(c, { title: 'Your new key', crumbs: keyCrumbs(path) }, <ShownBefore thing="key" own={own} />);
   }
   return page(
     c,
-    { title: 'Your new key', crumbs: crumbsOf(path) },
+    { title: 'Your new key', crumbs: keyCrumbs(path) },
     <>
       <Card actions={<CopyButton of="key">Copy the key</CopyButton>}>
         <Notice tone="warn" title="Copy it now.">
@@ -55,9 +55,9 @@ export function revokePage(c: ConsoleContext, key: Key) {
   const own = `${path}/${encodeURIComponent(key.keyId)}`;
   return page(
     c,
-    { title: 'Revoke key', crumbs: [...crumbsOf(path), { text: key.name, href: own }] },
+    { title: 'Revoke key', crumbs: [...keyCrumbs(path), { text: key.name, href: own }] },
     <Card>
-      <Form of={revokeKey} action={`${own}/revoke`} secrets={secretsOf(c)}>
+      <Form of={revokeKey} action={`${own}/revoke`} secrets={formSecrets(c)}>
         <p>
           <Code>{`${key.prefix}…${key.hint}`}</Code> stops working at once, and so do the browser sessions that it
           issued. This cannot be undone.{' '}

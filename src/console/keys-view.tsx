@@ -6,7 +6,7 @@ import type { Key } from '../contract/operator.ts';
 import { SERVER_SCOPES } from '../contract/scopes.ts';
 import { Badge, Code, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { type Orders, sorted } from '../ui/sorting.ts';
-import { Table, totalOf } from '../ui/table.tsx';
+import { Table, totalText } from '../ui/table.tsx';
 
 const KeyState: FC<{ item: Key; nowMs: number }> = ({ item: { revokedAt, expiresAt }, nowMs }) => {
   if (revokedAt !== null) return <Badge tone="bad">revoked</Badge>;
@@ -57,7 +57,7 @@ export const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
     <Table
       caption="API keys"
       rows={rows}
-      total={totalOf(items.length, 'key', isWhole)}
+      total={totalText(items.length, 'key', isWhole)}
       columns={[
         {
           title: 'Name',

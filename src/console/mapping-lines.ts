@@ -10,29 +10,29 @@ import type { AutopilotEntry, MappingEntry, ModelMappings } from '../domain/mode
 const ALIAS = /^([^\s:/]+):\s*(.*)$/;
 
 /** The entries of the lines, as in a body of the API. */
-export function entriesOf(lines: readonly string[]): unknown[] {
-  return lines.map(entryOf);
+export function parseEntries(lines: readonly string[]): unknown[] {
+  return lines.map(parseEntry);
 }
 
 /** The entries by alias. A line without a name gets the empty alias, which the API refuses. */
-export function aliasesOf(lines: readonly string[]): Record<string, unknown[]> {
+export function parseAliases(lines: readonly string[]): Record<string, unknown[]> {
   const aliases: Record<string, unknown[]> = Object.create(null);
   for (const line of lines) {
     const [, name = '', entry = line] = ALIAS.exec(line) ?? [];
-    aliases[name] = [...(aliases[name] ?? []), entryOf(entry)];
+    aliases[name] = [...(aliases[name] ?? []), parseEntry(entry)];
   }
   return aliases;
 }
 
-function entryOf(line: string): unknown {
+function parseEntry(line: string): unknown {
   const [model = '', ...words] = line.split(/\s+/);
   if (words.length === 0) return model;
   const entry: Record<string, unknown> = { model };
   for (const word of words) {
     const [, name = '', value = ''] = /^(switch|days|max|needs|from|at)=(.+)$/.exec(word) ?? ['', 'switch', word];
     if (name === 'switch') entry.switchTo = value;
-    if (name === 'days') entry.switchDaysBefore = numberOf(value);
-    if (name === 'max') entry.maxPriceIncreasePercent = numberOf(value);
+    if (name === 'days') entry.switchDaysBefore = numberOrText(value);
+    if (name === 'max') entry.maxPriceIncreasePercent = numberOrText(value);
     if (name === 'from') entry.switchedFrom = value;
     if (name === 'at') entry.switchedAt = value;
     if (name === 'needs') entry.requiredCapabilities = value.split(',').filter(Boolean);
@@ -41,14 +41,16 @@ function entryOf(line: string): unknown {
 }
 
 /** The number, or the text if it is none: the schema then refuses it. */
-const numberOf = (value: string) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
+const numberOrText = (value: string) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
 
-export function linesOf(entries: readonly MappingEntry[]): string[] {
+export function formatLines(entries: readonly MappingEntry[]): string[] {
   return entries.map((entry) => (typeof entry === 'string' ? entry : autopilotLine(entry)));
 }
 
 export function aliasLines(aliases: ModelMappings['aliases']): string[] {
-  return Object.entries(aliases ?? {}).flatMap(([name, entries]) => linesOf(entries).map((line) => `${name}: ${line}`));
+  return Object.entries(aliases ?? {}).flatMap(([name, entries]) =>
+    formatLines(entries).map((line) => `${name}: ${line}`),
+  );
 }
 
 function autopilotLine(entry: AutopilotEntry): string {

@@ -22,12 +22,12 @@ import { TimeChart } from '../ui/charts.tsx';
 import { count, plural } from '../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../ui/parts.tsx';
 import { type Column, Pager, Table } from '../ui/table.tsx';
-import { type Trail, trailOf } from '../ui/trail.ts';
-import { readerOf } from './caller.ts';
+import { readTrail, type Trail } from '../ui/trail.ts';
+import { buildReader } from './caller.ts';
 import { type ConsoleContext, customerPath, organizationPath } from './context.ts';
 import { Cost, withoutPrice } from './cost.tsx';
 import type { AskedDays } from './day-range.tsx';
-import { amountsOf, Margin, shareOf } from './margin-view.tsx';
+import { amountTexts, Margin, marginShare } from './margin-view.tsx';
 import { refused } from './refused.tsx';
 import { check } from './submitted.ts';
 import { axisUsd, nanoNumber, usdNumber } from './usage-view.tsx';
@@ -53,14 +53,14 @@ interface Shown {
 }
 
 /** The data of the page, or the requested file; `null` if there are too many customers to read each. */
-export async function readCustomersOf(c: ConsoleContext, days: AskedDays): Promise<Shown | Response | null> {
+export async function readMarginCustomers(c: ConsoleContext, days: AskedDays): Promise<Shown | Response | null> {
   const { organizationId } = c.get('organization');
   const { sort, order, cursor, format } = c.req.query();
   const ordering = { ...(sort && { sort }), ...(order && { order }) };
   const checked = check(CustomerMarginsQuery, { ...days.dates, ...ordering });
   if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
   const query = checked.value;
-  const read = await readMargins(readerOf(c), query);
+  const read = await readMargins(buildReader(c), query);
   if (!read.ok) return read.refusal.code === 'CONFLICT' ? null : refused(c, read.refusal);
   const isFile = format === 'csv';
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
@@ -77,7 +77,7 @@ export async function readCustomersOf(c: ConsoleContext, days: AskedDays): Promi
     names: (await findNames(c.env, organizationId, { customer: items.map(({ customerId }) => customerId) })).customer,
     ends: endsOfMargins(read.data, CHARTED_MAX),
     kept: { ...days.query, by: 'customer', ...ordering },
-    trail: trailOf(c.req.query(), items.length),
+    trail: readTrail(c.req.query(), items.length),
   };
 }
 
@@ -165,11 +165,11 @@ const CustomersTable: FC<Shown> = (shown) => {
       order: sort !== now.sort ? null : now.descends ? ('descending' as const) : ('ascending' as const),
     };
   };
-  const cost = amountsOf(items, ({ costUsdNano }) => costUsdNano);
-  const charged = amountsOf(items, ({ chargedUsdNano }) => chargedUsdNano);
-  const plan = amountsOf(items, ({ planUsdNano }) => planUsdNano);
-  const revenue = amountsOf(items, ({ revenueUsdNano }) => revenueUsdNano);
-  const margin = amountsOf(items, ({ marginUsdNano }) => marginUsdNano);
+  const cost = amountTexts(items, ({ costUsdNano }) => costUsdNano);
+  const charged = amountTexts(items, ({ chargedUsdNano }) => chargedUsdNano);
+  const plan = amountTexts(items, ({ planUsdNano }) => planUsdNano);
+  const revenue = amountTexts(items, ({ revenueUsdNano }) => revenueUsdNano);
+  const margin = amountTexts(items, ({ marginUsdNano }) => marginUsdNano);
   const columns: Column<Item>[] = [
     {
       title: 'Customer',
@@ -224,7 +224,7 @@ const CustomersTable: FC<Shown> = (shown) => {
       figure: true,
       sort: sortBy('marginPercent'),
       cell: (item) =>
-        shareOf({ marginNanoUsd: BigInt(item.marginUsdNano), revenueNanoUsd: BigInt(item.revenueUsdNano) }) ?? (
+        marginShare({ marginNanoUsd: BigInt(item.marginUsdNano), revenueNanoUsd: BigInt(item.revenueUsdNano) }) ?? (
           <Nothing />
         ),
     },

@@ -11,7 +11,7 @@ import { marginPercent } from '../readings/margin/earnings.ts';
 import { readCustomerMargin, readMargin } from '../readings/margin/read-margin.ts';
 import { count, plural, usdColumn } from '../ui/format.ts';
 import { Badge, Card, Empty, Facts, Stat, Usd } from '../ui/parts.tsx';
-import { readerOf } from './caller.ts';
+import { buildReader } from './caller.ts';
 import type { ConsoleContext } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
 
@@ -48,7 +48,7 @@ export const EarnedStats: FC<{ earned: Earned; href?: string }> = ({ earned, hre
   const [revenue, margin] = [BigInt(earned.revenueUsdNano), BigInt(earned.marginUsdNano)];
   return (
     <>
-      <Stat label="Revenue" sub={earned.lacks || sourcesOf(earned)}>
+      <Stat label="Revenue" sub={earned.lacks || revenueSources(earned)}>
         <Usd nano={revenue} />
       </Stat>
       <Stat label="Margin" sub={href === undefined ? marginNote(earned) : <a href={href}>{marginNote(earned)}</a>}>
@@ -78,13 +78,13 @@ export const MarginTotals: FC<{ totals: MarginFigures; lacks: string }> = ({ tot
 };
 
 /** A common format for amounts of a table. */
-export function amountsOf<Row>(rows: readonly Row[], of: (row: Row) => string) {
+export function amountTexts<Row>(rows: readonly Row[], of: (row: Row) => string) {
   const sizes = rows.map((row) => BigInt(of(row))).map((nano) => (nano < 0n ? -nano : nano));
   const show = usdColumn([sizes.reduce((most, nano) => (nano > most ? nano : most), 0n)]);
   return (row: Row) => ({ nano: BigInt(of(row)), show });
 }
 
-function sourcesOf({ chargedUsdNano, planUsdNano }: MarginFigures): string {
+function revenueSources({ chargedUsdNano, planUsdNano }: MarginFigures): string {
   const [charged, plan] = [BigInt(chargedUsdNano), BigInt(planUsdNano)];
   if (charged === 0n && plan === 0n) return 'nothing was charged';
   if (charged === 0n) return 'from plans';
@@ -93,12 +93,12 @@ function sourcesOf({ chargedUsdNano, planUsdNano }: MarginFigures): string {
 
 function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigures): string {
   if (unpricedCalls > 0) return `at most: ${plural(unpricedCalls, 'call')} without a price`;
-  const share = shareOf({ marginNanoUsd: BigInt(marginUsdNano), revenueNanoUsd: BigInt(revenueUsdNano) });
+  const share = marginShare({ marginNanoUsd: BigInt(marginUsdNano), revenueNanoUsd: BigInt(revenueUsdNano) });
   return share === null ? 'revenue less cost' : `${share} of revenue`;
 }
 
 /** The margin in percent with one decimal; `null` without revenue. A very large loss is only shown as a bound. */
-export function shareOf({
+export function marginShare({
   marginNanoUsd: margin,
   revenueNanoUsd: revenue,
 }: {
@@ -123,7 +123,7 @@ export async function readEarned(
   },
 ): Promise<Earned | null> {
   if (asked.feature !== undefined) return null;
-  const reader = readerOf(c);
+  const reader = buildReader(c);
   const query = { from: asked.from, to: asked.to, timezone: 'UTC' };
   if (asked.customerId !== undefined) {
     const answer = await readCustomerMargin(reader, asked.customerId, query);
@@ -142,7 +142,7 @@ export function lackingPrices({ customersWithoutPrice }: { customersWithoutPrice
 
 /** Cost and earnings of a plan's customers while they had the plan. */
 export async function planMarginCard(c: ConsoleContext, planId: string): Promise<Child> {
-  const answer = await readMargin(readerOf(c), MarginQuery.parse({}), ['plan']);
+  const answer = await readMargin(buildReader(c), MarginQuery.parse({}), ['plan']);
   if (!answer.ok) return null;
   const { byPlan } = answer.data;
   const plan = byPlan?.find((one) => one.planId === planId);

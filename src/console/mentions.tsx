@@ -25,10 +25,13 @@ import { ModelLink } from './model-name.tsx';
 /** Names by the kind of a thing and its id. */
 export type Names = ReadonlyMap<string, string>;
 
-const keyOf = (kind: MentionKind, id: string) => `${kind} ${id}`;
+const mentionKey = (kind: MentionKind, id: string) => `${kind} ${id}`;
 
-export function namesOf(kind: MentionKind, names: Iterable<readonly [id: string, name: string]>): Map<string, string> {
-  return new Map([...names].map(([id, name]) => [keyOf(kind, id), name]));
+export function namesByKey(
+  kind: MentionKind,
+  names: Iterable<readonly [id: string, name: string]>,
+): Map<string, string> {
+  return new Map([...names].map(([id, name]) => [mentionKey(kind, id), name]));
 }
 
 /**
@@ -41,14 +44,14 @@ export async function readNames(
   mentions: readonly Mention[],
 ): Promise<Names> {
   const nameless = mentions.filter(({ name }) => name === undefined);
-  const idsOf = (kind: MentionKind) => [...new Set(nameless.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
+  const listIds = (kind: MentionKind) => [...new Set(nameless.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
   const names = await findNames(env, organizationId, {
-    customer: idsOf('customer').map(asCustomerId),
-    key: idsOf('key').map(asKeyId),
-    plan: [...new Set([...idsOf('plan'), ...idsOf('version').map(planIdOf)])],
-    webhook: idsOf('webhook'),
+    customer: listIds('customer').map(asCustomerId),
+    key: listIds('key').map(asKeyId),
+    plan: [...new Set([...listIds('plan'), ...listIds('version').map(planIdOf)])],
+    webhook: listIds('webhook'),
   });
-  return new Map(NAMED.flatMap((kind) => [...namesOf(kind, names[kind])]));
+  return new Map(NAMED.flatMap((kind) => [...namesByKey(kind, names[kind])]));
 }
 
 /** A sentence. `organizationId` is the organization of the mentioned things; `null` for things of the service. */
@@ -87,8 +90,8 @@ export const Mentioned: FC<{ mention: Mention; organizationId: OrganizationId | 
 }) => {
   const { kind, id } = mention;
   if (kind === 'model') return <ModelLink name={id} organizationId={organizationId} />;
-  const text = mention.name ?? names.get(keyOf(kind, id)) ?? unnamed(mention, names);
-  const href = hrefOf(mention, organizationId);
+  const text = mention.name ?? names.get(mentionKey(kind, id)) ?? unnamed(mention, names);
+  const href = mentionHref(mention, organizationId);
   if (href === null || id === '') return <>{text}</>;
   return (
     <a href={href} title={text === id ? undefined : id}>
@@ -101,15 +104,15 @@ function unnamed({ kind, id }: Mention, names: Names): Child {
   if (kind === 'key') return 'an API key';
   if (kind !== 'version') return id;
   const planId = planIdOf(id);
-  return `${names.get(keyOf('plan', planId)) ?? planId} version ${versionOf(id)}`;
+  return `${names.get(mentionKey('plan', planId)) ?? planId} version ${versionNumber(id)}`;
 }
 
 /** The number of a version, from its id. */
-function versionOf(usagePlanVersionId: string): string {
+function versionNumber(usagePlanVersionId: string): string {
   return usagePlanVersionId.slice(usagePlanVersionId.lastIndexOf(':v') + ':v'.length);
 }
 
-function hrefOf({ kind, id, of = '' }: Mention, organizationId: OrganizationId | null): string | null {
+function mentionHref({ kind, id, of = '' }: Mention, organizationId: OrganizationId | null): string | null {
   if (kind === 'operator') return `${CONSOLE_PATH}/operators`;
   if (kind === 'organization') return organizationPath(asOrganizationId(id));
   if (organizationId === null) return null;

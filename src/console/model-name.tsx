@@ -28,7 +28,7 @@ export const ModelLink: FC<{ name: string; organizationId: OrganizationId | null
     return (
       <>
         <a href={modelPath(modelKeyOf(model))}>{name}</a>
-        {statusOn(model, dayOf(known.nowMs)) !== 'ACTIVE' && ' '}
+        {statusOn(model, utcDay(known.nowMs)) !== 'ACTIVE' && ' '}
         <ModelEnd model={model} nowMs={known.nowMs} />
       </>
     );
@@ -55,11 +55,11 @@ function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, nam
   return match && asServed(match.model, name);
 }
 
-const dayOf = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+const utcDay = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 
 /** The days left of a model, or that it is retired; nothing for a model in use. */
 export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, nowMs }) => {
-  const day = dayOf(nowMs);
+  const day = utcDay(nowMs);
   const status = statusOn(model, day);
   if (status === 'ACTIVE') return null;
   const left = daysLeft(model, day);

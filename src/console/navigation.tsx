@@ -187,7 +187,7 @@ const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organiz
   const here = organization?.organizationId;
   const known = organizations.some(({ organizationId }) => organizationId === here);
   const listed = organization && !known ? [organization, ...organizations] : organizations;
-  const section = isOfOrganization && here !== undefined ? sectionOf(path, organizationPath(here)) : '';
+  const section = isOfOrganization && here !== undefined ? findSection(path, organizationPath(here)) : '';
   return (
     <details class="switcher">
       <summary>
@@ -217,7 +217,7 @@ const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organiz
 };
 
 /** The navigation's page for a path; the first one if there is none. */
-function sectionOf(path: string, base: string): string {
+function findSection(path: string, base: string): string {
   const pages = ORGANIZATION_GROUPS.flatMap((group) => group.pages);
   return pages.find((page) => isHere(page, base, path))?.path ?? '';
 }

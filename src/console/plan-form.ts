@@ -91,17 +91,17 @@ export function planOfFields(fields: Fields): unknown {
     rollingCalls: rolling.every((value) => value === undefined) ? null : { limit, windowSeconds },
     customMeters: metersOfFields(fields),
     ...alertsOfFields(fields),
-    ...(text(fields, 'priceUsd') !== '' && { priceUsd: decimalOf(fields, 'priceUsd') }),
+    ...(text(fields, 'priceUsd') !== '' && { priceUsd: decimalText(fields, 'priceUsd') }),
   };
 }
 
 /** Empty fields keep the defaults; `none` means no thresholds, or no amount. */
 function alertsOfFields(fields: Fields): { alerts?: unknown } {
   const percents = text(fields, 'alerts.thresholdsPercent');
-  const balanceBelowUsd = decimalOf(fields, 'alerts.balanceBelowUsd');
+  const balanceBelowUsd = decimalText(fields, 'alerts.balanceBelowUsd');
   const balanceBelowDays = text(fields, 'alerts.balanceBelowDays');
   const alerts = {
-    ...(percents !== '' && { thresholdsPercent: thresholdsOf(percents) }),
+    ...(percents !== '' && { thresholdsPercent: parseThresholds(percents) }),
     ...(balanceBelowUsd !== '' && { balanceBelowUsd: balanceBelowUsd.toLowerCase() === NONE ? null : balanceBelowUsd }),
     ...(balanceBelowDays !== '' && {
       balanceBelowDays: balanceBelowDays.toLowerCase() === NONE ? null : typedNumber(fields, 'alerts.balanceBelowDays'),
@@ -110,7 +110,7 @@ function alertsOfFields(fields: Fields): { alerts?: unknown } {
   return Object.keys(alerts).length > 0 ? { alerts } : {};
 }
 
-function thresholdsOf(typed: string): unknown[] {
+function parseThresholds(typed: string): unknown[] {
   if (typed.toLowerCase() === NONE) return [];
   return typed.split(/[\s,;%]+/).flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
 }
@@ -142,14 +142,14 @@ function overageOfFields(fields: Fields, path: string): unknown {
   const model = text(fields, `${path}.model`);
   if (model === '') return undefined;
   if (model !== 'GRADUATED')
-    return { model, priceUsd: decimalOf(fields, `${path}.priceUsd`), per: wholeOf(fields, `${path}.per`) || '1' };
+    return { model, priceUsd: decimalText(fields, `${path}.priceUsd`), per: wholeText(fields, `${path}.per`) || '1' };
   const rows = Array.from({ length: TIERS_MAX }, (_, index) => `${path}.tiers.${index}`);
   const tiers = rows
     .filter((row) => ['upTo', 'priceUsd'].some((name) => text(fields, `${row}.${name}`) !== ''))
     .map((row) => ({
-      upTo: wholeOf(fields, `${row}.upTo`) || null,
-      priceUsd: decimalOf(fields, `${row}.priceUsd`),
-      per: wholeOf(fields, `${row}.per`) || '1',
+      upTo: wholeText(fields, `${row}.upTo`) || null,
+      priceUsd: decimalText(fields, `${row}.priceUsd`),
+      per: wholeText(fields, `${row}.per`) || '1',
     }));
   return { model, tiers };
 }
@@ -162,8 +162,8 @@ export function tierRows(fields: Fields, slot: string): number {
   return Math.min(TIERS_MAX, (filled.at(-1) ?? -1) + 1 + SPARE_TIERS);
 }
 
-const decimalOf = (fields: Fields, name: string) => text(fields, name).replace(/^\$/, '');
-const wholeOf = (fields: Fields, name: string) => text(fields, name).replaceAll(/[,_ ]/g, '');
+const decimalText = (fields: Fields, name: string) => text(fields, name).replace(/^\$/, '');
+const wholeText = (fields: Fields, name: string) => text(fields, name).replaceAll(/[,_ ]/g, '');
 
 /** A whole number; empty if it is absent. */
 function shown(value: number | null | undefined): string {

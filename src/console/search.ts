@@ -4,7 +4,7 @@
 import type { Organization } from '../contract/operator.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
 import { asCallId, asCustomerId } from '../domain/ids.ts';
-import { matchOf } from '../operator/search.ts';
+import { matchNames } from '../operator/search.ts';
 import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
 
@@ -32,29 +32,29 @@ const TITLES: Readonly<Record<FoundKind, string>> = {
 };
 
 /** Groups of results; the group with the best match is first. */
-export function groupsOf({ items, searched }: SearchData, pages: readonly Matched[]): HitGroup[] {
+export function groupHits({ items, searched }: SearchData, pages: readonly Matched[]): HitGroup[] {
   // If several organizations were searched, each result names its own.
   const isSeveral = searched.organizations > 1;
   const things = [...Map.groupBy(items, ({ kind }) => kind)].map(([kind, found]) => ({
     title: TITLES[kind],
-    hits: found.map((item) => hitOf(item, isSeveral)),
+    hits: found.map((item) => toHit(item, isSeveral)),
   }));
   return [...things, { title: 'Pages', hits: pages }]
     .filter(({ hits }) => hits.length > 0)
-    .sort((a, b) => placeOf(a.hits[0]) - placeOf(b.hits[0]));
+    .sort((a, b) => matchRank(a.hits[0]) - matchRank(b.hits[0]));
 }
 
-const placeOf = (hit: Matched | undefined) => MATCHES.indexOf(hit?.match ?? 'PART');
+const matchRank = (hit: Matched | undefined) => MATCHES.indexOf(hit?.match ?? 'PART');
 
-function hitOf(item: FoundItem, isSeveral: boolean): Matched {
+function toHit(item: FoundItem, isSeveral: boolean): Matched {
   const { kind, id, name, detail, state, organizationName, match } = item;
   const what = kind === 'CALL' ? 'Call' : kind === 'KEY' || name === null ? null : id;
   const of = isSeveral && kind !== 'ORGANIZATION' ? organizationName : null;
   const sub = [what, detail, state?.toLowerCase(), of].filter(Boolean).join(' · ');
-  return { href: hrefOf(item), text: name ?? id, sub, match };
+  return { href: hitHref(item), text: name ?? id, sub, match };
 }
 
-function hrefOf({ kind, id, organizationId }: FoundItem): string {
+function hitHref({ kind, id, organizationId }: FoundItem): string {
   if (organizationId === null) return modelPath(id);
   switch (kind) {
     case 'CUSTOMER':
@@ -97,9 +97,9 @@ export function pagesFound(organization: Pick<Organization, 'organizationId'> | 
   ].map(([text = '', href = '']): Hit => ({ href, text, sub: '' }));
   return [...candidates, ...forms]
     .flatMap((hit) => {
-      const match = matchOf(query, [hit.text]);
+      const match = matchNames(query, [hit.text]);
       return match === null ? [] : [{ ...hit, match }];
     })
-    .sort((a, b) => placeOf(a) - placeOf(b))
+    .sort((a, b) => matchRank(a) - matchRank(b))
     .slice(0, FOUND_MAX);
 }

@@ -9,7 +9,7 @@ import { badRequest, brokenRules, type Detail, type Refusal, type Refused } from
 import type { AnswerOf, InputOf, Operation, RefusalOf } from '../contract/operations.ts';
 import { includesRole, type OperatorRole } from '../contract/roles.ts';
 import { canonicalJson } from '../domain/canonical.ts';
-import { keySpaceOf } from '../operator/identity.ts';
+import { idempotencySpace } from '../operator/identity.ts';
 import type { AnyInput, Requester, UseCase } from '../operator/operation.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { PageRequest } from '../platform/page.ts';
@@ -100,11 +100,11 @@ function requireRole(c: ConsoleContext, operation: Operation): void {
 
 /** The state of a form to show again, with the submitted values and their errors. */
 export function wrong(c: ConsoleContext, refusal: Refusal): FormState {
-  return { values: c.get('submitted').fields, details: detailsOf(refusal) };
+  return { values: c.get('submitted').fields, details: refusalDetails(refusal) };
 }
 
 /** The details of a refusal, each with its field; without details the whole message. */
-export function detailsOf({ message, members }: Refusal): Detail[] {
+export function refusalDetails({ message, members }: Refusal): Detail[] {
   const listed = members?.details ?? [];
   if (listed.length > 0) return [...listed];
   const [, path, rule] = /^([A-Za-z][\w.]*): (.+)$/s.exec(message) ?? [];
@@ -140,7 +140,7 @@ function requesterIn(c: ConsoleContext, { operationId }: Operation, idempotencyK
     origin: new URL(c.req.url).origin,
     correlationId: c.get('correlationId'),
     idempotencyKey,
-    keySpace: by === 'access' ? keySpaceOf(operationId, operator) : operationId,
+    keySpace: by === 'access' ? idempotencySpace(operationId, operator) : operationId,
   };
 }
 

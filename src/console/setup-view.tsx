@@ -43,7 +43,7 @@ export const Checklist: FC<ChecklistProps> = ({ organizationId, setup, origin })
   <Live
     id="setup"
     on={!setup.complete}
-    says={saysOf(setup)}
+    says={progressText(setup)}
     gone="The setup is complete: the first call has come, and its cost is known."
   >
     {setup.complete && (
@@ -51,7 +51,7 @@ export const Checklist: FC<ChecklistProps> = ({ organizationId, setup, origin })
         Calls of this organization are metered and priced.
       </Notice>
     )}
-    <Card title="Setup" note={setup.complete ? undefined : saysOf(setup)}>
+    <Card title="Setup" note={setup.complete ? undefined : progressText(setup)}>
       <ol class="steps">
         {setup.steps.map((step) => (
           <StepItem step={step} organizationId={organizationId} />
@@ -63,7 +63,7 @@ export const Checklist: FC<ChecklistProps> = ({ organizationId, setup, origin })
   </Live>
 );
 
-function saysOf({ steps, complete }: OrganizationSetup): string {
+function progressText({ steps, complete }: OrganizationSetup): string {
   if (complete) return 'The setup is complete';
   const required = steps.filter(({ optional }) => !optional);
   const open = required.filter(({ done }) => !done);
@@ -154,6 +154,6 @@ export const SetupLine: FC<{ organizationId: OrganizationId; name: string; setup
 }) => (
   <li>
     <a href={setupPath(organizationId)}>{name}</a>
-    <span class="quiet">: {saysOf(setup)}</span>
+    <span class="quiet">: {progressText(setup)}</span>
   </li>
 );

@@ -34,7 +34,7 @@ interface PageProps {
 }
 
 /** The hidden fields of a form; each form has its own submission id. */
-export function secretsOf(c: ConsoleContext): FormSecrets {
+export function formSecrets(c: ConsoleContext): FormSecrets {
   const { csrf } = c.get('session');
   const needs = (of: Sends | undefined) => (of ? lackedRole(c, of.operation) : null);
   return { csrf, nonce: crypto.randomUUID(), needs };
@@ -69,7 +69,7 @@ export function page(
             isOfOrganization={organization !== undefined}
             organizations={known?.items ?? []}
             hasMore={known?.hasMore ?? false}
-            secrets={secretsOf(c)}
+            secrets={formSecrets(c)}
             session={c.get('session')}
           />
           <main class="main" id="main">

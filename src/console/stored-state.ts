@@ -6,7 +6,7 @@ import { isRecord } from './field-words.ts';
 
 export type State = Readonly<Record<string, unknown>>;
 
-export function stateOf(value: unknown): State {
+export function asState(value: unknown): State {
   return isRecord(value) ? value : {};
 }
 
@@ -25,7 +25,7 @@ export function list(value: unknown): readonly unknown[] {
 }
 
 /** For example `20 Nov 2026, 14:03 UTC`. */
-export function instantOf(state: State, member: string): string {
+export function instantText(state: State, member: string): string {
   const atMs = Date.parse(textAt(state, member) ?? '');
   return Number.isNaN(atMs) ? 'an unknown time' : `${moment(atMs)} UTC`;
 }

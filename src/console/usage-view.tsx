@@ -80,27 +80,27 @@ interface ChartsProps {
 
 export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
   const { step, startsMs, isLastOpen, all, before } = usage;
-  const parts = partsOf(usage);
+  const parts = modelParts(usage);
   const isHourly = step === 'hour';
-  const labelOf = (atMs: number) => (isHourly ? `${dayMonth(atMs)}, ${hourOfDay(atMs)}` : dayMonth(atMs));
+  const startLabel = (atMs: number) => (isHourly ? `${dayMonth(atMs)}, ${hourOfDay(atMs)}` : dayMonth(atMs));
   const chart = {
     step: isHourly ? 'Hour' : 'Day',
-    labels: startsMs.map(labelOf),
+    labels: startsMs.map(startLabel),
     isLastOpen,
     links: linkOf && startsMs.map((fromMs) => linkOf({ fromMs, toMs: fromMs + (isHourly ? HOUR_MS : DAY_MS) })),
   };
-  const seriesOf = (
+  const makeSeries = (
     name: string,
     of: (course: Course) => number[],
-    lackingOf?: (course: Course) => number[],
+    countLacking?: (course: Course) => number[],
   ): Series[] =>
     (parts.length > 1 ? parts : [{ name, course: all }]).map(({ name: part, course }) => ({
       name: part,
       values: of(course),
-      lacking: lackingOf?.(course),
+      lacking: countLacking?.(course),
     }));
-  const unpricedOf = ({ unpricedCalls }: Course) => unpricedCalls;
-  const costOf = ({ costNanoUsd }: Course) => costNanoUsd.map(usdNumber);
+  const getUnpriced = ({ unpricedCalls }: Course) => unpricedCalls;
+  const costsInUsd = ({ costNanoUsd }: Course) => costNanoUsd.map(usdNumber);
   const per = isHourly ? 'hour' : 'day';
   return (
     <div class="grid">
@@ -108,8 +108,8 @@ export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
         <TimeChart
           {...chart}
           title={`Cost per ${per}`}
-          series={seriesOf('Cost', costOf, unpricedOf)}
-          previous={costOf(before)}
+          series={makeSeries('Cost', costsInUsd, getUnpriced)}
+          previous={costsInUsd(before)}
           previousLacking={before.unpricedCalls}
           format={(value, unpricedCalls) => costText({ costNanoUsd: nanoNumber(value), unpricedCalls })}
           tick={axisUsd}
@@ -120,7 +120,7 @@ export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
         <TimeChart
           {...chart}
           title={`Calls per ${per}`}
-          series={seriesOf('Calls', ({ calls }) => calls)}
+          series={makeSeries('Calls', ({ calls }) => calls)}
           previous={before.calls}
           format={count}
           tick={compact}
@@ -143,7 +143,7 @@ export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
 };
 
 /** The named models, and the others if they have calls. */
-function partsOf({ models, others }: UsageCourse): { name: string; course: Course }[] {
+function modelParts({ models, others }: UsageCourse): { name: string; course: Course }[] {
   const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
   const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
   return [...named, ...rest];
@@ -164,7 +164,7 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   // The hidden groups are a part of the whole too.
   const texts = usdParts([...shown.map(({ costNanoUsd }) => costNanoUsd), left > 0n ? left : 0n]);
   /** An amount whose rounded text would be zero keeps its digits. */
-  const textOf = (nano: NanoUsd, text = '') => (nano > 0n && !/[1-9]/.test(text) ? usd(nano) : text);
+  const shownAmount = (nano: NanoUsd, text = '') => (nano > 0n && !/[1-9]/.test(text) ? usd(nano) : text);
   return (
     <Card title={title}>
       {shown.length === 0 ? (
@@ -174,17 +174,17 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
           label={title}
           rows={shown.map(({ name, calls, unpricedCalls, costNanoUsd }, index) => ({
             name,
-            share: shareOf({ part: costNanoUsd, total }),
+            share: shareInThousandths({ part: costNanoUsd, total }),
             value: (
               <KnownCost
                 costNanoUsd={costNanoUsd}
                 unpricedCalls={unpricedCalls}
-                show={(nano) => textOf(nano, texts[index])}
+                show={(nano) => shownAmount(nano, texts[index])}
               />
             ),
             sub: [
               ...(total > 0n && !isCostUnknown({ costNanoUsd, unpricedCalls })
-                ? [percent(shareOf({ part: costNanoUsd, total }))]
+                ? [percent(shareInThousandths({ part: costNanoUsd, total }))]
                 : []),
               compactPlural(calls, 'call'),
               ...(unpricedCalls > 0 ? [`${count(unpricedCalls)} without a price`] : []),
@@ -254,7 +254,7 @@ export const ModelAndFeatureRankings: FC<{ summary: UsageSummaryData; model: Hre
 );
 
 /** The share, rounded to thousandths, as shown. */
-function shareOf({ part, total }: { part: NanoUsd; total: NanoUsd }): number {
+function shareInThousandths({ part, total }: { part: NanoUsd; total: NanoUsd }): number {
   return total > 0n ? Number((part * 1000n + total / 2n) / total) / 1000 : 0;
 }
 

@@ -37,7 +37,7 @@ export const WebhookFields: FC<{ edited: Webhook | null }> = ({ edited }) => (
           placeholder: 'https://example.com/hooks/callmeter',
           required: edited === null,
           hint: edited
-            ? `Leave empty to keep the current address at ${originOf(edited)}. Its path may be a secret, so it is not shown.`
+            ? `Leave empty to keep the current address at ${webhookOrigin(edited)}. Its path may be a secret, so it is not shown.`
             : 'The endpoint that events are sent to, by POST.',
         },
         types: { options: TYPES, hint: 'Choose none to get all events, also those of later versions.' },
@@ -54,6 +54,6 @@ export const WebhookFields: FC<{ edited: Webhook | null }> = ({ edited }) => (
   </>
 );
 
-export function originOf({ url }: Webhook): string {
+export function webhookOrigin({ url }: Webhook): string {
   return new URL(url).origin;
 }

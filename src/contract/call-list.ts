@@ -12,7 +12,7 @@ import { USAGE_SOURCES } from '../domain/usage.ts';
 import { ListedInAnswers } from './call-facts.ts';
 import { ChargeBasis } from './calls.ts';
 import { DenialSums } from './denial.ts';
-import { branded, customerId, flag, instant, ListQuery, listOf, text, usd } from './fields.ts';
+import { branded, customerId, flag, instant, ListQuery, pageSchema, text, usd } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
 /** The most calls that a search without an index looks at, the newest first; and the most rows of a CSV. */
@@ -96,7 +96,7 @@ export const CallListItem = z.object({
 
 export type CallListItem = z.infer<typeof CallListItem>;
 
-export const CallList = listOf(CallListItem).extend({
+export const CallList = pageSchema(CallListItem).extend({
   searchedFrom: instant
     .nullable()
     .describe(

@@ -64,20 +64,20 @@ export type DenialFigures = z.infer<typeof DenialFigures>;
 
 export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): Complete<z.infer<typeof DenialSums>> {
   return {
-    also: also?.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: resetOf(atMs) })),
+    also: also?.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: isoTimeOrNull(atMs) })),
     neededUsd: money && usdFromNano(BigInt(money.neededNanoUsd)),
     availableUsd: money && usdFromNano(BigInt(money.availableNanoUsd)),
     heldUsd: money && usdFromNano(BigInt(money.heldNanoUsd)),
     openCalls: open?.calls,
     openBatches: open?.batches || undefined,
-    resetsAt: resetsAtMs === undefined ? undefined : resetOf(resetsAtMs),
+    resetsAt: resetsAtMs === undefined ? undefined : isoTimeOrNull(resetsAtMs),
     maxTokensThatPass: money?.maxTokensThatPass,
   };
 }
 
 const NO_METER = { meter: undefined, limit: undefined, used: undefined };
 
-function resetOf(atMs: number | null): string | null {
+function isoTimeOrNull(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }
 
@@ -109,14 +109,15 @@ function moneySentences(
 ): string[] {
   if (neededUsd === undefined) return [];
   // The needed amount is never rounded down, and the available one never up.
-  const needed = neededUsd > 0 ? usd(nanoOf(neededUsd), 'up') : 'credit';
-  const available = usd(nanoOf(availableUsd), availableUsd < 0 ? 'up' : 'down');
+  const needed = neededUsd > 0 ? usd(exactNanoUsd(neededUsd), 'up') : 'credit';
+  const available = usd(exactNanoUsd(availableUsd), availableUsd < 0 ? 'up' : 'down');
   const holders = [
     ...(openCalls > 0 ? [counted(openCalls, 'open call', 'open calls')] : []),
     ...(openBatches > 0 ? [counted(openBatches, 'batch', 'batches')] : []),
   ];
   const verb = openCalls + openBatches === 1 ? holds : hold;
-  const held = heldUsd > 0 && holders.length > 0 ? `; ${holders.join(' and ')} ${verb} ${usd(nanoOf(heldUsd))}` : '';
+  const held =
+    heldUsd > 0 && holders.length > 0 ? `; ${holders.join(' and ')} ${verb} ${usd(exactNanoUsd(heldUsd))}` : '';
   return [
     `The call ${needs} ${needed}, and ${available} ${is} available${held}.`,
     ...(maxTokensThatPass == null
@@ -139,6 +140,6 @@ function counted(count: number, one: string, many: string): string {
 }
 
 /** The exact amount of the JSON number. */
-function nanoOf(amountUsd: number): NanoUsd {
+function exactNanoUsd(amountUsd: number): NanoUsd {
   return BigInt(Math.round(amountUsd * Number(NANO_PER_USD)));
 }

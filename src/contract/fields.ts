@@ -87,7 +87,7 @@ export const ListQuery = z.object({
 
 export const nextCursor = z.string().nullable().describe('Cursor of the next page; null on the last one');
 
-export function listOf<Item extends z.ZodType>(item: Item) {
+export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item).describe('The page'),
     nextCursor,

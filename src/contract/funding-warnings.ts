@@ -4,8 +4,8 @@
  */
 import type { Account } from '../domain/account.ts';
 import {
-  contradictionsOf,
-  idleFundingOf,
+  findContradictions,
+  findIdleFunding,
   NOTHING_TO_PAY,
   type PlanGap,
   type UnusableCredit,
@@ -29,7 +29,7 @@ export function warnedOfCredit(account: Account, of?: CreditUnit): Warnings {
 
 /** For a stored version, also the contradictions that a newly saved plan may not have. */
 export function planWarnings(plan: Plan): string[] {
-  return [...contradictionsOf(plan), ...idleFundingOf(plan)].map(
+  return [...findContradictions(plan), ...findIdleFunding(plan)].map(
     ({ path, message }) => `${path.join('.')} ${message}.`,
   );
 }
@@ -48,10 +48,10 @@ function creditWarning({ unit, amount, gap, version, fromMs }: UnusableCredit): 
   const since = fromMs === null ? '' : `From ${new Date(fromMs).toISOString()} on, `;
   const plan = `the plan ${version.plan.name} (${version.usagePlanVersionId})`;
   const other = unit === 'USD' ? 'a plan that the balance pays for' : `a plan whose ${unit} takes purchased units`;
-  return `${since}${what}: ${reasonOf(gap, plan, `customMeters.${unit}`)}. Change the customer to ${other}, or change this plan and migrate its customers.`;
+  return `${since}${what}: ${gapReason(gap, plan, `customMeters.${unit}`)}. Change the customer to ${other}, or change this plan and migrate its customers.`;
 }
 
-function reasonOf(gap: PlanGap, plan: string, meter: string): string {
+function gapReason(gap: PlanGap, plan: string, meter: string): string {
   switch (gap) {
     case 'PAYG_OFF':
       return `${plan} has no pay-as-you-go (payg.enabled)`;

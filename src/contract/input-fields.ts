@@ -54,7 +54,7 @@ function fieldsIn(json: JsonSchema, inner: boolean, prefix: string): InputField[
     if (property.additionalProperties !== undefined && !property.properties) return [];
     const path = prefix + name;
     if (property.properties) return inner ? fieldsIn(property, inner, `${path}.`) : [];
-    return [fieldOf(path, property, required)];
+    return [buildField(path, property, required)];
   });
 }
 
@@ -76,7 +76,7 @@ const KINDS: Readonly<Record<string, InputField['kind']>> = {
   boolean: 'boolean',
 };
 
-function fieldOf(path: string, property: JsonSchema, required: boolean): InputField {
+function buildField(path: string, property: JsonSchema, required: boolean): InputField {
   const types = property.anyOf ?? [property];
   const type = types.find((one) => one.type !== 'null') ?? property;
   const isOfNumbers = KINDS[type.items?.type ?? ''] === 'number';

@@ -25,7 +25,7 @@ export interface KeyLimits {
   ofSession?: true;
 }
 
-/** The refusal of a feature that the key is not for; `null` where it may be used. */
+/** The refusal of a feature that the key is not for; `null` if it may be used. */
 export function closedFeature(
   limits: KeyLimits | null | undefined,
   feature: string | undefined,
@@ -33,7 +33,7 @@ export function closedFeature(
   if (!limits?.features || (feature !== undefined && limits.features.includes(feature))) return null;
   const named =
     feature === undefined ? 'the request names no feature' : `the feature ${quoted(feature)} is not allowed`;
-  const message = `${named}: ${limitOf(limits, 'features')}`;
+  const message = `${named}: ${describeLimit(limits, 'features')}`;
   return refuse('FEATURE_NOT_ALLOWED', message, { members: { details: [{ path: 'feature', message }] } });
 }
 
@@ -44,7 +44,7 @@ export function modelNotAllowed(
   path: string,
 ): Refused<'MODEL_NOT_ALLOWED'> {
   const named = name === undefined ? 'the request names no model' : `the model ${quoted(name)} is not allowed`;
-  const message = `${named}: ${limitOf(limits, 'models')}`;
+  const message = `${named}: ${describeLimit(limits, 'models')}`;
   return refuse('MODEL_NOT_ALLOWED', message, { members: { details: [{ path, message }] } });
 }
 
@@ -52,7 +52,7 @@ export function modelNotAllowed(
 const NAMES_TOLD_MAX = 10;
 const NAME_TOLD_LENGTH_MAX = 100;
 
-function limitOf(limits: KeyLimits, what: 'models' | 'features'): string {
+function describeLimit(limits: KeyLimits, what: 'models' | 'features'): string {
   if (limits.ofSession) return `the API key of the session is limited to other ${what}`;
   const all = limits[what] ?? [];
   const told = all.slice(0, NAMES_TOLD_MAX).map(clipped).join(', ');

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import type { CustomerId } from '../domain/ids.ts';
-import { branded, instant, ListQuery, listOf } from './fields.ts';
+import { branded, instant, ListQuery, pageSchema } from './fields.ts';
 import { GROUPS_MAX, Period, SummaryQuery } from './usage-summary.ts';
 
 export const MarginQuery = SummaryQuery.pick({ from: true, to: true, timezone: true });
@@ -127,7 +127,7 @@ export const CustomerMarginsData = z.object({
     .describe('Customers in all: those who had a subscription in the period, or used or were charged something'),
   customersWithoutPrice: z.number().int().describe('Customers who had a plan version without a price in the period'),
   totals: MarginFigures.describe('The exact sum over all customers, whatever the page has'),
-  ...listOf(MarginFigures.extend({ customerId: CustomerMarginData.shape.customerId, planPriceKnown })).shape,
+  ...pageSchema(MarginFigures.extend({ customerId: CustomerMarginData.shape.customerId, planPriceKnown })).shape,
 });
 
 export type CustomerMarginsData = z.infer<typeof CustomerMarginsData>;

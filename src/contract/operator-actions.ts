@@ -84,7 +84,7 @@ export type OperatorAction = keyof typeof ACTION_KINDS;
 
 export const OPERATOR_ACTIONS = Object.keys(ACTION_KINDS) as [OperatorAction, ...OperatorAction[]];
 
-export function actionsOf(kind: SubjectKind): OperatorAction[] {
+export function actionsOnKind(kind: SubjectKind): OperatorAction[] {
   return OPERATOR_ACTIONS.filter((action) => ACTION_KINDS[action] === kind);
 }
 

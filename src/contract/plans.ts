@@ -2,7 +2,7 @@
  * The plan document: the amounts that a plan allows in a usage period. Only `name` and `limitType` are required.
  */
 import { z } from 'zod';
-import { contradictionsOf } from '../domain/funding.ts';
+import { findContradictions } from '../domain/funding.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
 import type { LimitName } from '../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, type Capability, HOLD_POLICIES } from '../domain/plan.ts';
@@ -207,7 +207,7 @@ export type Plan = z.infer<typeof Plan>;
 
 /** A plan to save. Older versions are stored without the rule that funding must be able to pay. */
 export const PutPlanRequest = Plan.superRefine((plan, context) => {
-  for (const { path, message } of contradictionsOf(plan))
+  for (const { path, message } of findContradictions(plan))
     context.addIssue({ code: 'custom', path: [...path], message });
 });
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { parseUsd } from '../domain/money.ts';
-import { COMPONENTS, purposeOf } from '../domain/price.ts';
+import { COMPONENTS, ratePurpose } from '../domain/price.ts';
 import { SERVICE_TIERS, type ServiceTier, SPEEDS } from '../domain/usage.ts';
 import { instant, TOKENS_MAX, text, USD_PER_MILLION_MAX } from './fields.ts';
 
@@ -122,7 +122,7 @@ export const SetPriceRequest = z
     for (const name of SHORT) if (price[name] !== undefined) refuse([name], 'cannot be given beside components');
     const seen = new Set<string>();
     price.components.forEach((listed, index) => {
-      const purpose = purposeOf(listed);
+      const purpose = ratePurpose(listed);
       if (seen.has(purpose))
         refuse(['components', index], `${listed.component} has another rate under the same conditions`);
       seen.add(purpose);

@@ -48,42 +48,42 @@ const ERRORS = [
 ];
 
 /** The customer's events from its first day until `untilMs` (exclusive), in order. */
-export function eventsOf(customer: DemoCustomer, untilMs: number): DemoEvent[] {
+export function simulateEvents(customer: DemoCustomer, untilMs: number): DemoEvent[] {
   const random = seededRandom(customer.customerId);
-  const firstMs = startOf(untilMs) - customer.cameDaysAgo * DAY_MS;
+  const firstMs = startOfDayMs(untilMs) - customer.cameDaysAgo * DAY_MS;
   const events: DemoEvent[] = [];
   for (let day = 0; day <= customer.cameDaysAgo; day += 1) {
     const startMs = firstMs + day * DAY_MS;
     const daysAgo = customer.cameDaysAgo - day;
-    events.push(...callsOf(customer, startMs, daysAgo, random), ...incrementsOf(customer, startMs, random));
+    events.push(...simulateCalls(customer, startMs, daysAgo, random), ...simulateIncrements(customer, startMs, random));
   }
   for (const credit of customer.credits)
-    events.push({ kind: 'credit', atMs: startOf(untilMs) - credit.daysAgo * DAY_MS + 9 * HOUR_MS, credit });
+    events.push({ kind: 'credit', atMs: startOfDayMs(untilMs) - credit.daysAgo * DAY_MS + 9 * HOUR_MS, credit });
   const { upgrade } = customer;
   if (upgrade)
     events.push({
       kind: 'upgrade',
-      atMs: startOf(untilMs) - upgrade.daysAgo * DAY_MS + 10 * HOUR_MS,
+      atMs: startOfDayMs(untilMs) - upgrade.daysAgo * DAY_MS + 10 * HOUR_MS,
       planId: upgrade.planId,
     });
   return events.filter(({ atMs }) => atMs < untilMs).toSorted((one, other) => one.atMs - other.atMs);
 }
 
-function callsOf(customer: DemoCustomer, startMs: number, daysAgo: number, random: Random): BegunCall[] {
+function simulateCalls(customer: DemoCustomer, startMs: number, daysAgo: number, random: Random): BegunCall[] {
   const { callsPerDay, startShare, cameDaysAgo, spike } = customer;
   const grown = startShare + (1 - startShare) * (1 - daysAgo / Math.max(1, cameDaysAgo));
   const usual = callsPerDay * grown * weekdayShare(customer, startMs) * (0.8 + 0.4 * random());
   const calls = Array.from({ length: Math.round(usual) }, () =>
-    callOf(customer, startMs, daysAgo, weightedFrom(customer.features, random), random),
+    simulateCall(customer, startMs, daysAgo, weightedFrom(customer.features, random), random),
   );
   if (spike?.daysAgo !== daysAgo) return calls;
   const feature = customer.features.find((candidate) => candidate.feature === spike.feature);
   if (!feature) throw new Error(`${customer.customerId} has no feature ${spike.feature}`);
   const more = Math.round(callsPerDay * (spike.factor - 1));
-  return [...calls, ...Array.from({ length: more }, () => callOf(customer, startMs, daysAgo, feature, random))];
+  return [...calls, ...Array.from({ length: more }, () => simulateCall(customer, startMs, daysAgo, feature, random))];
 }
 
-function callOf(
+function simulateCall(
   customer: DemoCustomer,
   startMs: number,
   daysAgo: number,
@@ -123,7 +123,7 @@ function callOf(
   };
 }
 
-function incrementsOf(customer: DemoCustomer, startMs: number, random: Random): DemoEvent[] {
+function simulateIncrements(customer: DemoCustomer, startMs: number, random: Random): DemoEvent[] {
   return customer.meters.flatMap(({ slot, perDay, amount, feature }) => {
     const times = Math.round(perDay * weekdayShare(customer, startMs) * (0.6 + 0.8 * random()));
     return Array.from({ length: times }, () => ({
@@ -152,6 +152,6 @@ function spread(usual: number, random: Random): number {
   return Math.max(1, Math.round(usual * (0.5 + 1.6 * random() ** 2)));
 }
 
-function startOf(atMs: number): number {
+function startOfDayMs(atMs: number): number {
   return atMs - (atMs % DAY_MS);
 }

@@ -12,7 +12,7 @@ import type { MeterName, MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 import { periodAt, type Replenish } from './period.ts';
 import type { Alerts, PlanVersion } from './plan.ts';
-import { balanceOf, EMPTY_WALLET, expireCredits, type Wallet } from './wallet.ts';
+import { EMPTY_WALLET, expireCredits, sumBalance, type Wallet } from './wallet.ts';
 
 export interface Contact {
   friendlyName?: string | undefined;
@@ -243,7 +243,7 @@ function startPeriod(account: Account, plan: PlanVersion, cycle: Subscription['c
   const change = { plan, cycle, lastReplenishedAtMs: startMs, nextReplenishAtMs: endMs, pending: null };
   return {
     ...changeSubscription(account, change),
-    period: periodOf(account) + 1,
+    period: periodNumber(account) + 1,
     meters: { consumed: {}, reserved: account.meters.reserved },
     slots: {},
     onBalance: NOTHING_ON_BALANCE,
@@ -267,7 +267,7 @@ export function periodCharge({ onBalance, slots = {} }: Account): NanoUsd | null
 }
 
 /** The number of the account's usage period. */
-export function periodOf({ period }: Account): number {
+export function periodNumber({ period }: Account): number {
   return period ?? 0;
 }
 
@@ -308,7 +308,7 @@ export function fillContact(account: Account, contact: Contact): Account {
 
 /** The USD balance less the charges that are still to leave it; what open calls hold is not used yet. */
 export function owedBalance({ wallet }: Account): NanoUsd {
-  return balanceOf(wallet, 'USD') - BigInt(wallet.unsettled);
+  return sumBalance(wallet, 'USD') - BigInt(wallet.unsettled);
 }
 
 export function isCanceled(account: Account): boolean {

@@ -7,7 +7,7 @@
  * each time that usage fell below it. The holds of open calls are not used yet: they would cross thresholds and fall
  * below them with every call.
  */
-import { limitOf } from './allowances.ts';
+import { planLimit } from './allowances.ts';
 import { METER_NAMES, type MeterName, type Quantities } from './meters.ts';
 import { type NanoUsd, parseUsd } from './money.ts';
 import type { Alerts, Plan } from './plan.ts';
@@ -39,17 +39,17 @@ export function crossings(before: Consumption, after: Consumption): Crossing[] {
   if (isSamePlan && before.consumed === after.consumed) return [];
   return METER_NAMES.flatMap((meter) => {
     const isSame = isSamePlan && before.consumed[meter] === after.consumed[meter];
-    return isSame ? [] : (crossingOf(meter, before, after) ?? []);
+    return isSame ? [] : (findCrossing(meter, before, after) ?? []);
   });
 }
 
-function crossingOf(meter: MeterName, before: Consumption, after: Consumption): Crossing | null {
-  const [was, is] = [shareOf(meter, before), shareOf(meter, after)];
-  const state = { meter, used: after.consumed[meter] ?? 0, limit: limitOf(after.plan, meter) };
-  const crossed = between(thresholdsOf(after.plan, after.defaults), was, is);
+function findCrossing(meter: MeterName, before: Consumption, after: Consumption): Crossing | null {
+  const [was, is] = [usedShare(meter, before), usedShare(meter, after)];
+  const state = { meter, used: after.consumed[meter] ?? 0, limit: planLimit(after.plan, meter) };
+  const crossed = between(alertThresholds(after.plan, after.defaults), was, is);
   const reached = crossed.at(-1);
   if (reached !== undefined) return { ...state, threshold: reached, crossed };
-  const left = between(thresholdsOf(before.plan, before.defaults), is, was).at(-1);
+  const left = between(alertThresholds(before.plan, before.defaults), is, was).at(-1);
   return left === undefined ? null : { ...state, threshold: left, crossed: null };
 }
 
@@ -57,8 +57,8 @@ function crossingOf(meter: MeterName, before: Consumption, after: Consumption): 
  * The used part of the limit. A quotient is rounded like `threshold / 100`, so a share that equals a threshold reaches
  * it. A meter without a limit, or that the plan does not include, has no parts.
  */
-function shareOf(meter: MeterName, { plan, consumed }: Consumption): number {
-  const limit = limitOf(plan, meter);
+function usedShare(meter: MeterName, { plan, consumed }: Consumption): number {
+  const limit = planLimit(plan, meter);
   return limit === null || limit === 0 ? 0 : (consumed[meter] ?? 0) / limit;
 }
 
@@ -70,7 +70,7 @@ function between(thresholds: readonly number[], from: number, to: number): numbe
 }
 
 /** The thresholds of a plan: its own, or the organization's, or the default. */
-export function thresholdsOf({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): readonly number[] {
+export function alertThresholds({ alerts }: Pick<Plan, 'alerts'>, defaults?: Alerts): readonly number[] {
   return alerts?.thresholdsPercent ?? defaults?.thresholdsPercent ?? THRESHOLDS_PERCENT_DEFAULT;
 }
 

@@ -33,7 +33,7 @@ export interface AllowedOutput {
 /** `bounds` are those of the models of the tier that may run. */
 export function allowedOutput(plan: Plan, meters: MeterState, tier: Tier, bounds: readonly CallBound[]): AllowedOutput {
   const { limitType, maxOutputTokens, reserveOutputTokens } = plan;
-  const left = leftOf(plan, meters, `${tier}Tokens`);
+  const left = remainingUnits(plan, meters, `${tier}Tokens`);
   const isLeft = isTierLeft(plan, meters, tier);
   const most = maxOutputTokens ?? Number.POSITIVE_INFINITY;
   const asking = bounds
@@ -67,13 +67,13 @@ export function limitedUses(plan: Plan, bounds: readonly CallBound[]): { searche
   const { limits, limitType } = plan;
   const limited = (meter: 'searches' | 'audioSeconds') => limitType !== 'NONE' && limits[meter] !== null;
   const made = bounds.filter(isMadeHere);
-  const searches = highestOf(
+  const searches = highestUses(
     made.map(({ uses = {}, searchesAtLeast }) => {
       const most = uses.webSearch ?? 0;
       return { most, least: Math.min(most, searchesAtLeast ?? most) };
     }),
   );
-  const audioSeconds = highestOf(
+  const audioSeconds = highestUses(
     made.map(({ uses = {} }) => {
       const seconds = Math.ceil((uses.audioSeconds ?? 0) * QUANTITY_SCALE) / QUANTITY_SCALE;
       return { most: seconds, least: seconds };
@@ -87,7 +87,8 @@ export function limitedUses(plan: Plan, bounds: readonly CallBound[]): { searche
 
 /** The part of these uses that is reserved: the most that they can be, or the rest of the meter. */
 export function reservedUses(plan: Plan, meters: MeterState, uses: ReturnType<typeof limitedUses>): Quantities {
-  const of = (meter: 'searches' | 'audioSeconds') => Math.min(uses[meter]?.most ?? 0, leftOf(plan, meters, meter));
+  const of = (meter: 'searches' | 'audioSeconds') =>
+    Math.min(uses[meter]?.most ?? 0, remainingUnits(plan, meters, meter));
   return {
     ...(uses.searches && { searches: of('searches') }),
     ...(uses.audioSeconds && { audioSeconds: of('audioSeconds') }),
@@ -128,12 +129,12 @@ function isMadeHere({ ifLost }: CallBound): boolean {
 }
 
 /** The remaining amount of a meter; infinite if the plan does not limit it. */
-function leftOf(plan: Plan, meters: MeterState, meter: MeterName): number {
+function remainingUnits(plan: Plan, meters: MeterState, meter: MeterName): number {
   const { unlimited, remaining } = summarize(plan, meters, meter);
   return unlimited ? Number.POSITIVE_INFINITY : remaining;
 }
 
-function highestOf(uses: readonly Uses[]): Uses {
+function highestUses(uses: readonly Uses[]): Uses {
   return {
     least: Math.max(0, ...uses.map(({ least }) => least)),
     most: Math.max(0, ...uses.map(({ most }) => most)),

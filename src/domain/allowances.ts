@@ -27,7 +27,7 @@ export interface MeterState {
 }
 
 /** The plan's limit on a meter for one period: `null` is unlimited. */
-export function limitOf(plan: Plan, meter: MeterName): number | null {
+export function planLimit(plan: Plan, meter: MeterName): number | null {
   if (isLimitName(meter)) return plan.limits[meter];
   const { slot } = METERS[meter];
   return slotLimit(plan, slot);
@@ -40,7 +40,7 @@ function slotLimit(plan: Plan, slot: MeterSlot): number | null {
 }
 
 export function summarize(plan: Plan, state: MeterState, meter: MeterName): MeterSummary {
-  const limit = limitOf(plan, meter);
+  const limit = planLimit(plan, meter);
   const used = addQuantity(state.consumed[meter] ?? 0, state.reserved[meter] ?? 0);
   if (limit === null) return { remaining: UNLIMITED_REMAINING, limit, used, unlimited: true, ratio: null };
   const remaining = subtractQuantity(limit, used);

@@ -15,9 +15,9 @@ import {
   blockedCapability,
   blockingLimit,
   denialByCapability,
-  figuresOf,
   lastToRenew,
-  othersOf,
+  limitFigures,
+  otherLimits,
   type RecordedDenial,
   type TierReason,
 } from './denial.ts';
@@ -106,7 +106,7 @@ export function decideBatch(
   const searchesLeft = left(account, 'searches');
   if (searches > searchesLeft && !informs)
     return deny(
-      { code: 'ALLOWANCE_EXHAUSTED', ...figuresOf(blockingLimit(account, 'searches')) },
+      { code: 'ALLOWANCE_EXHAUSTED', ...limitFigures(blockingLimit(account, 'searches')) },
       { kind: 'search', lines: searches, left: searchesLeft },
     );
   const covered: Partial<Record<Tier, HeldLines>> = {};
@@ -115,18 +115,18 @@ export function decideBatch(
     if (wanted) covered[tier] = { ...wanted, calls: coveredLines(account, tier, wanted) };
   }
   const exceeding = TIERS.filter((tier) => beyond(covered[tier]) > 0);
-  const ofTiers = [...exceeding].reverse().flatMap((tier) => reasonsOf(account, tier, covered[tier]));
+  const ofTiers = [...exceeding].reverse().flatMap((tier) => tierReasons(account, tier, covered[tier]));
   const named = lastToRenew(ofTiers);
   const { enabled, markupPercent } = plan.payg;
   const reservesTokens = plan.reserveOutputTokens !== null;
   const held: BatchHold = { tiers: covered, searches, markupPercent, reservesTokens, expiresAtMs };
   if (named === undefined) return { ok: true, hold: held, onCredit: [] };
-  const needed = heldOf(held).nanoUsd;
+  const needed = sumHeld(held).nanoUsd;
   if (enabled && creditLeft(account, needed)) return { ok: true, hold: held, onCredit: exceeding };
   if (informs) return { ok: true, hold: { ...held, tiers: reservedWhole(covered) }, onCredit: [] };
   const { count = 0, calls = 0 } = covered[named.tier] ?? {};
   const exceeds = { kind: named.tier, lines: count, left: calls };
-  const reason = { ...figuresOf(named.limit), ...othersOf(named, ofTiers) };
+  const reason = { ...limitFigures(named.limit), ...otherLimits(named, ofTiers) };
   if (!enabled) return deny({ code: 'ALLOWANCE_EXHAUSTED', ...reason }, exceeds);
   const code = heldByOthers(account, { heldNanoUsd: needed, nowMs }) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
   // The vendor runs the file as it is, so no bound on its lines would help.
@@ -144,16 +144,17 @@ function coveredLines(account: Account, tier: Tier, lines: Lines): number {
   const tokensLeft = left(account, `${tier}Tokens`);
   if (tokensLeft === 0) return 0;
   const calls = Math.min(lines.count, left(account, `${tier}Calls`));
-  if (account.subscription.plan.plan.reserveOutputTokens === null || tokensOf(lines, calls) <= tokensLeft) return calls;
+  if (account.subscription.plan.plan.reserveOutputTokens === null || boundOutputTokens(lines, calls) <= tokensLeft)
+    return calls;
   return Math.min(calls, Math.floor(tokensLeft / lines.highestOutputTokens));
 }
 
 /** The limits that keep lines of the tier from running. */
-function reasonsOf(account: Account, tier: Tier, lines: HeldLines | undefined): TierReason[] {
+function tierReasons(account: Account, tier: Tier, lines: HeldLines | undefined): TierReason[] {
   if (!lines) return [];
   const [callsLeft, tokensLeft] = [left(account, `${tier}Calls`), left(account, `${tier}Tokens`)];
   const reservesTokens = account.subscription.plan.plan.reserveOutputTokens !== null;
-  const areTokensMissing = reservesTokens && tokensOf(lines, Math.min(lines.count, callsLeft)) > tokensLeft;
+  const areTokensMissing = reservesTokens && boundOutputTokens(lines, Math.min(lines.count, callsLeft)) > tokensLeft;
   const meters = [
     ...(callsLeft < lines.count ? ([`${tier}Calls`] as const) : []),
     ...(tokensLeft === 0 || areTokensMissing ? ([`${tier}Tokens`] as const) : []),
@@ -177,19 +178,19 @@ export function costOfLines({ costNanoUsd, highestCostNanoUsd }: Lines, count: n
 }
 
 /** The most output tokens of this many of the lines. */
-export function tokensOf({ outputTokens, highestOutputTokens }: Lines, count: number): number {
+export function boundOutputTokens({ outputTokens, highestOutputTokens }: Lines, count: number): number {
   return Math.min(outputTokens, highestOutputTokens * count);
 }
 
 /** The amounts that the batch holds. */
-export function heldOf({ tiers, searches, markupPercent, reservesTokens, expiresAtMs }: BatchHold): Held {
+export function sumHeld({ tiers, searches, markupPercent, reservesTokens, expiresAtMs }: BatchHold): Held {
   if (expiresAtMs === null) return NOTHING;
   let reserved: Quantities = { searches };
   let nanoUsd = 0n;
   for (const tier of TIERS) {
     const lines = tiers[tier];
     if (!lines) continue;
-    const tokens = reservesTokens ? tokensOf(lines, lines.calls) : 0;
+    const tokens = reservesTokens ? boundOutputTokens(lines, lines.calls) : 0;
     reserved = { ...reserved, [`${tier}Calls`]: lines.calls, [`${tier}Tokens`]: tokens };
     nanoUsd += creditFor(lines, beyond(lines), markupPercent);
   }
@@ -214,11 +215,11 @@ function exchange(account: Account, before: Held, after: Held): Account {
 }
 
 export function holdBatch(account: Account, held: BatchHold): Account {
-  return exchange(account, NOTHING, heldOf(held));
+  return exchange(account, NOTHING, sumHeld(held));
 }
 
 export function releaseBatch(account: Account, held: BatchHold): Account {
-  return exchange(account, heldOf(held), NOTHING);
+  return exchange(account, sumHeld(held), NOTHING);
 }
 
 /** A line that is to be recorded, and the part of its batch's hold that its call holds now. */
@@ -240,7 +241,7 @@ export function admitLine(account: Account, decision: CallDecision, held: BatchH
   if (lines.calls === 0 && !held.reservesTokens && isTierLeft(plan, account.meters, tier)) return asDecided;
   const { call } = decision;
   const onCredit = lines.calls === 0;
-  const tokens = held.reservesTokens ? tokensOf(lines, 1) : 0;
+  const tokens = held.reservesTokens ? boundOutputTokens(lines, 1) : 0;
   const share: Held = onCredit
     ? { reserved: {}, nanoUsd: creditFor(lines, 1, held.markupPercent) }
     : { reserved: { [`${tier}Calls`]: 1, [`${tier}Tokens`]: tokens }, nanoUsd: 0n };
@@ -277,8 +278,8 @@ export function afterLine(held: BatchHold, tier: Tier, { usage, price }: CallOut
 
 /** The account after a recorded line gave back its share: the batch holds the amounts that the other lines need. */
 export function giveBackLine(account: Account, share: Held, before: BatchHold, after: BatchHold): Account {
-  const { reserved, nanoUsd } = heldOf(after);
-  return exchange(account, heldOf(before), {
+  const { reserved, nanoUsd } = sumHeld(after);
+  return exchange(account, sumHeld(before), {
     reserved: addQuantities(reserved, share.reserved),
     nanoUsd: nanoUsd + share.nanoUsd,
   });

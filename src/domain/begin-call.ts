@@ -18,15 +18,15 @@ import { summarize } from './allowances.ts';
 import { type CallBound, costAtMost, type Gap } from './bound.ts';
 import type { BeginRequest, Call, CreditTerms, LostCall } from './call.ts';
 import { withMarkup } from './charge.ts';
-import { denialOf, type RecordedDenial } from './denial.ts';
+import { buildDenial, type RecordedDenial } from './denial.ts';
 import { moneySums } from './denial-sums.ts';
 import { allowedTiers, decideEntitlements, type EntitlementDecision, type Entitlements } from './entitlements.ts';
 import type { Expectation } from './expected-hold.ts';
 import {
   affordableTokens,
+  computeHold,
   type ExpectedCharge,
   type Hold,
-  holdOf,
   LAST_STEP_TOKENS,
   OUTPUT_TOKENS_MAX_DEFAULT,
   STEP_TOKENS,
@@ -74,11 +74,16 @@ export function beginCall(
   const { markupPercent } = plan.payg;
   const askedNanoUsd = request.holdUsd === undefined ? null : nanoFromUsd(request.holdUsd);
   const holdWith = (of: readonly CallBound[], tiers: readonly Tier[]) =>
-    holdOf(payableOf(boundsOf(of, tiers)), plan, { markupPercent, askedNanoUsd, usualCharge, expectedCharge });
+    computeHold(payableBounds(boundsAtTiers(of, tiers)), plan, {
+      markupPercent,
+      askedNanoUsd,
+      usualCharge,
+      expectedCharge,
+    });
   const holdFor = (...tiers: Tier[]) => holdWith(bounds, tiers);
   const outputs = {
-    standard: allowedOutput(plan, account.meters, 'standard', boundsOf(bounds, ['standard'])),
-    premium: allowedOutput(plan, account.meters, 'premium', boundsOf(bounds, ['premium'])),
+    standard: allowedOutput(plan, account.meters, 'standard', boundsAtTiers(bounds, ['standard'])),
+    premium: allowedOutput(plan, account.meters, 'premium', boundsAtTiers(bounds, ['premium'])),
   } satisfies Record<Tier, AllowedOutput>;
   const uses = limitedUses(plan, bounds);
   const decided = decideEntitlements(
@@ -121,19 +126,21 @@ export function beginCall(
   };
   const allowance = admitted ? allowanceBound(fromAllowance, outputs, uses.searches && reservedForUses.searches) : null;
   const reserved = admitted ? { ...reservedForUses, ...reservationFor(account, fromAllowance, bounds, allowance) } : {};
-  const gap = hasOthers || onCredit.length === 0 ? null : (boundsOf(bounds, onCredit)[0]?.gap ?? null);
-  const ifLost = admitted ? lostCall(bounds, tiers, decision, outputTokensOf({ reserved, credit, allowance })) : null;
+  const gap = hasOthers || onCredit.length === 0 ? null : (boundsAtTiers(bounds, onCredit)[0]?.gap ?? null);
+  const ifLost = admitted
+    ? lostCall(bounds, tiers, decision, outputTokensByTier({ reserved, credit, allowance }))
+    : null;
   const revision = account.revision + 1;
   const meters = { ...account.meters, reserved: addQuantities(account.meters.reserved, reserved) };
   const denial = admitted
     ? null
-    : denialOf(account, request, decision, {
+    : buildDenial(account, request, decision, {
         wouldPass: (tier) => heldByOthers(account, { heldNanoUsd: holdFor(tier).leastNanoUsd, nowMs }),
         sums: (wanted, offered) =>
           moneySums(
             account.wallet,
             holdFor(wanted).leastNanoUsd,
-            payableOf(boundsOf(bounds, offered)),
+            payableBounds(boundsAtTiers(bounds, offered)),
             plan,
             (lowered) => offered.some((tier) => creditLeft(account, holdWith(lowered, [tier]).leastNanoUsd)),
           ),
@@ -164,7 +171,7 @@ export function beginCall(
     decision,
     denial,
     gap,
-    searchGap: admitted && needs.includes('search') ? searchGap(plan, boundsOf(bounds, tiers)) : null,
+    searchGap: admitted && needs.includes('search') ? searchGap(plan, boundsAtTiers(bounds, tiers)) : null,
   };
 }
 
@@ -192,18 +199,18 @@ function allowanceBound(
 
 /** Whether credit does not pay for any of the models that would run on it. */
 function isClosed(bounds: readonly CallBound[], tier: Tier): boolean {
-  const own = boundsOf(bounds, [tier]);
+  const own = boundsAtTiers(bounds, [tier]);
   return own.length > 0 && own.every(({ gap }) => gap !== undefined);
 }
 
 /** The models that credit pays for; all of them if it pays for none, because then none runs. */
-function payableOf(bounds: CallBound[]): CallBound[] {
+function payableBounds(bounds: CallBound[]): CallBound[] {
   const payable = bounds.filter(({ gap }) => gap === undefined);
   return payable.length > 0 ? payable : bounds;
 }
 
 /** The bounds of the models that would run on credit for the tiers. */
-function boundsOf(bounds: readonly CallBound[], tiers: readonly Tier[]): CallBound[] {
+function boundsAtTiers(bounds: readonly CallBound[], tiers: readonly Tier[]): CallBound[] {
   return bounds.filter(({ tier }) => tier === null || tiers.includes(tier));
 }
 
@@ -262,7 +269,7 @@ function creditFor(
     ...(standsForPrice && { heldForInputNanoUsd: inputNanoUsd?.toString() ?? null }),
     ...(outputTokens !== null && { outputTokens }),
     ...(expected && {
-      expectation: expectationOf(expected, { isHeld: isExpected, heldNanoUsd: inSteps ? null : held }),
+      expectation: buildExpectation(expected, { isHeld: isExpected, heldNanoUsd: inSteps ? null : held }),
     }),
   };
   if (isExpected || !cost || outputTokens === null) return terms;
@@ -275,7 +282,7 @@ function creditFor(
  * The facts that the end will use for later calls. If the call is limited to fewer output tokens than it asks for, its
  * bound is its hold.
  */
-function expectationOf(
+function buildExpectation(
   { model, boundNanoUsd }: NonNullable<Hold['expected']>,
   { isHeld, heldNanoUsd }: { isHeld: boolean; heldNanoUsd: NanoUsd | null },
 ): Expectation {
@@ -337,7 +344,7 @@ function reservationFor(
     if (plan.reserveOutputTokens === null) continue;
     const { unlimited, remaining } = summarize(plan, account.meters, `${tier}Tokens`);
     const bounded = !unlimited && plan.limitType !== 'NONE';
-    const wanted = Math.min(plan.reserveOutputTokens, outputTokensAsked(boundsOf(bounds, [tier])));
+    const wanted = Math.min(plan.reserveOutputTokens, outputTokensAsked(boundsAtTiers(bounds, [tier])));
     reserved[`${tier}Tokens`] = allowance?.outputTokens[tier] ?? (bounded ? Math.min(wanted, remaining) : wanted);
   }
   return reserved;
@@ -353,7 +360,7 @@ function outputTokensAsked(bounds: readonly CallBound[]): number {
  * The output tokens, of all answers together, within which a call of each tier must stay: the held, remaining or
  * reserved ones.
  */
-export function outputTokensOf({
+export function outputTokensByTier({
   reserved,
   credit,
   allowance,

@@ -20,17 +20,17 @@ export interface Position {
 
 export function positionOfCall(call: BilledCall, stripeCustomerId: string): Position {
   const counted = countedOutcome(call);
-  const target = counted?.stripeCustomerId === stripeCustomerId ? amountOf(counted.charge) : 0n;
-  return { target, accepted: acceptedOf(call, stripeCustomerId, linksOfCall) };
+  const target = counted?.stripeCustomerId === stripeCustomerId ? chargeAmount(counted.charge) : 0n;
+  return { target, accepted: withAccepted(call, stripeCustomerId, linksOfCall) };
 }
 
 /** An increment is billed to one customer at the provider. */
 export function positionOfMeterEvent(event: BilledMeterEvent, stripeCustomerId: string): Position {
-  const target = amountOf(event.charge) + amountOf(event.reversal?.charge);
-  return { target, accepted: acceptedOf(event, stripeCustomerId, linksOfMeterEvent) };
+  const target = chargeAmount(event.charge) + chargeAmount(event.reversal?.charge);
+  return { target, accepted: withAccepted(event, stripeCustomerId, linksOfMeterEvent) };
 }
 
-function amountOf(charge: Charge | null | undefined): NanoUsd {
+function chargeAmount(charge: Charge | null | undefined): NanoUsd {
   return BigInt(charge?.amountNanoUsd ?? 0);
 }
 
@@ -44,16 +44,16 @@ interface Link {
  * Before the accepted amount was stored, a charge was reported unless it corrected a refused one, and was POSTED when
  * the provider had it.
  */
-function acceptedOf<Subject extends Pick<Call, 'billed'>>(
+function withAccepted<Subject extends Pick<Call, 'billed'>>(
   subject: Subject,
   stripeCustomerId: string,
-  linksOf: (subject: Subject, stripeCustomerId: string) => Link[],
+  findLinks: (subject: Subject, stripeCustomerId: string) => Link[],
 ): NanoUsd {
   const { billed } = subject;
   if (billed !== undefined) return BigInt(billed?.[stripeCustomerId] ?? 0);
-  return linksOf(subject, stripeCustomerId)
+  return findLinks(subject, stripeCustomerId)
     .filter(({ charge, corrects }) => charge?.status === 'POSTED' && !isRefused(corrects))
-    .reduce((sum, { charge }) => sum + amountOf(charge), 0n);
+    .reduce((sum, { charge }) => sum + chargeAmount(charge), 0n);
 }
 
 /** A charge without a price failed for that reason, and was not refused. */

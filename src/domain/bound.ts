@@ -140,7 +140,7 @@ export interface Demand {
   /** The vendor may run it in any region. Otherwise only a region in the model's name counts. */
   anyRegion: boolean;
   /** The fields that ask for a service tier and a speed. */
-  conditionsOf?: { serviceTier?: string; speed?: string };
+  conditionFields?: { serviceTier?: string; speed?: string };
   /** The rates that the price must have. */
   rates: readonly NeededRate[];
   /** Uses without a bound, or without a rate in any price. */
@@ -157,7 +157,7 @@ export function promptCost(card: RateCard, demand: Demand, mode: PricingMode): P
     const thousandths = BigInt(Math.ceil(quantity * QUANTITY_SCALE));
     return sum + highestRate(card, [component as Component], demand, mode) * thousandths;
   }, 0n);
-  const thresholds = thresholdsOf(card.rates).filter((above) => above > 0 && above < inputTokens);
+  const thresholds = rateThresholds(card.rates).filter((above) => above > 0 && above < inputTokens);
   const rates = [...new Set([0, ...thresholds])].sort((a, b) => a - b);
   return {
     tokens: inputTokens,
@@ -238,8 +238,8 @@ export function withKnownPrompts(bounds: readonly CallBound[], known: readonly (
  * is open.
  */
 export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
-  const { open, rates, serviceTiers, speeds, inputTokens, conditionsOf = {} } = demand;
-  const thresholds = thresholdsOf(card.rates).filter((above) => above < inputTokens);
+  const { open, rates, serviceTiers, speeds, inputTokens, conditionFields = {} } = demand;
+  const thresholds = rateThresholds(card.rates).filter((above) => above < inputTokens);
   const costs = new Map<string, OpenCost>();
   const add = (component: string, param: string | undefined) => {
     const cost = { code: 'MODEL_NOT_PRICED', component, name: `component:${component}` } as const;
@@ -252,7 +252,7 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
           isUse(component) ||
           ((when.serviceTier ?? 'standard') === serviceTier && (when.speed ?? 'standard') === speed),
       );
-      const known = new Set(thresholdsOf(group));
+      const known = new Set(rateThresholds(group));
       // Without its rates, the cost of a long prompt is unknown.
       const isTooLong = thresholds.some((above) => !known.has(above));
       const hasRate = (component: Component) =>
@@ -262,8 +262,8 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
       for (const { of, param } of rates) {
         const [first] = of;
         if (first === undefined || of.some(hasRate)) continue;
-        if (serviceTier !== 'standard') add('serviceTier', conditionsOf.serviceTier);
-        else if (speed !== 'standard') add('speed', conditionsOf.speed);
+        if (serviceTier !== 'standard') add('serviceTier', conditionFields.serviceTier);
+        else if (speed !== 'standard') add('speed', conditionFields.speed);
         else add(first, param);
       }
     }
@@ -274,7 +274,7 @@ export function openCosts(card: RateCard, demand: Demand): OpenCost[] {
 }
 
 /** The lengths of prompts above which other rates apply. */
-function thresholdsOf(rates: readonly Rate[]): number[] {
+function rateThresholds(rates: readonly Rate[]): number[] {
   return rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
 }
 
@@ -288,10 +288,10 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
   const isRegional = demand.anyRegion || card.region !== undefined;
   const regionalPercent = BigInt(Math.max(100, (isRegional && card.regionalPercent) || 100));
   let highest = 0n;
-  for (const group of groupsOf(card, demand, mode)) {
+  for (const group of groupRates(card, demand, mode)) {
     // Rates of a region already contain its surcharge.
     const percent = group.some(({ when }) => when?.region !== undefined) ? PERCENT : regionalPercent;
-    const thresholds = new Set([0, ...thresholdsOf(group)]);
+    const thresholds = new Set([0, ...rateThresholds(group)]);
     for (const above of thresholds) {
       for (const component of components) {
         const listed = rateFor(group, above, component)?.nanoUsdPerMillion ?? 0n;
@@ -304,7 +304,7 @@ function highestRate(card: RateCard, components: readonly Component[], demand: D
 }
 
 /** The rates that can apply, those under the same conditions together. */
-function groupsOf({ rates, region: named }: RateCard, demand: Demand, mode: PricingMode): Rate[][] {
+function groupRates({ rates, region: named }: RateCard, demand: Demand, mode: PricingMode): Rate[][] {
   const { inputTokens, serviceTiers, speeds, anyRegion } = demand;
   const groups = new Map<string, Rate[]>();
   for (const rate of rates) {

@@ -47,7 +47,7 @@ const READ = NAMES.filter((name): name is By<'read'> => FACTS[name] === 'read');
 export const LISTED = NAMES.filter((name): name is By<'list'> => FACTS[name] === 'list');
 
 /** The facts of a report or of an outcome; null counts as absent. */
-export function factsOf(of: Facts | RecordedFacts): Required<Facts> {
+export function pickFacts(of: Facts | RecordedFacts): Required<Facts> {
   return Object.fromEntries(NAMES.map((name) => [name, of[name] ?? undefined])) as unknown as Required<Facts>;
 }
 
@@ -60,7 +60,7 @@ export function takeFacts<Fields extends Facts | RecordedFacts>(
 ): { facts: Required<Facts>; rest: Omit<Fields, keyof Facts> } {
   const rest: Partial<Fields> = { ...fields };
   for (const name of NAMES) delete rest[name];
-  return { facts: factsOf(fields), rest: rest as Omit<Fields, keyof Facts> };
+  return { facts: pickFacts(fields), rest: rest as Omit<Fields, keyof Facts> };
 }
 
 /** The facts that readings show, in the form of the outcome. */

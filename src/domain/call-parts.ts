@@ -9,7 +9,7 @@
 import { type Charge, newCharge, withMarkup } from './charge.ts';
 import { chargeByHold, type HeldPrice } from './held-charge.ts';
 import type { NanoUsd } from './money.ts';
-import { asBilled, type Cost, costOf, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
+import { asBilled, type Cost, computeCost, type Priced, type PricingMode, type ResolvedPrice } from './pricing.ts';
 import type { Tier } from './tiers.ts';
 import type { ProvisionalSource, Usage } from './usage.ts';
 
@@ -52,7 +52,7 @@ export function allParts(
 }
 
 export function costOfPart({ price, usage }: Pick<PricedPart, 'price' | 'usage'>, mode: PricingMode): Priced {
-  return price.available ? costOf(price.card, usage, mode) : { known: false, reason: price.reason };
+  return price.available ? computeCost(price.card, usage, mode) : { known: false, reason: price.reason };
 }
 
 type Costed = Pick<BilledPart, 'cost' | 'providerUsed'>;

@@ -8,11 +8,11 @@
  */
 
 import { DAY_MS } from '../platform/time.ts';
-import { type Account, countOnBalance, type OnBalance, periodOf } from './account.ts';
+import { type Account, countOnBalance, type OnBalance, periodNumber } from './account.ts';
 import type { AllowanceBound } from './allowance-bound.ts';
 import { isTierLeft } from './allowances.ts';
 import type { IfLost } from './bound.ts';
-import { factsOf, listedFacts, type RecordedFacts } from './call-facts.ts';
+import { listedFacts, pickFacts, type RecordedFacts } from './call-facts.ts';
 import {
   allParts,
   type BilledPart,
@@ -38,7 +38,7 @@ import {
 import type { Correction, CorrectionKind } from './correction.ts';
 import type { RecordedDenial } from './denial.ts';
 import type { Entitlements, Requested, SuggestedTier } from './entitlements.ts';
-import { type HeldTerms, heldForInputOf, heldPriceOf } from './held-charge.ts';
+import { type HeldTerms, heldForInput, heldPrice } from './held-charge.ts';
 import type { Steps } from './hold.ts';
 import type { CallId, CustomerId } from './ids.ts';
 import type { Labels } from './labels.ts';
@@ -46,7 +46,7 @@ import { addQuantities, type Quantities, subtractQuantities } from './meters.ts'
 import type { Capability } from './plan.ts';
 import { tierOfPrice } from './price.ts';
 import {
-  breakdownOf,
+  buildBreakdown,
   type CostBreakdown,
   type Priced as PricedCost,
   type PricingMode,
@@ -232,20 +232,20 @@ export function endCall(
   nowMs: number,
 ): { account: Account; call: Call } {
   const free = releaseHeld(account, call);
-  const { outcome, ...more } = outcomeOf(free, call, report, resolved, chargeId, nowMs);
+  const { outcome, ...more } = computeOutcome(free, call, report, resolved, chargeId, nowMs);
   const revision = account.revision + 1;
   const meters = { ...free.meters, consumed: addQuantities(free.meters.consumed, outcome.consumed) };
   return {
     account: countOnBalance(
       { ...free, meters, wallet: addUnsettled(free.wallet, pendingAmount(outcome.charge)), revision },
-      onBalanceOf(outcome),
+      chargedToBalance(outcome),
     ),
     call: { ...call, ...more, ...released(call, outcome.charge), finishedAtMs: nowMs, revision, outcome },
   };
 }
 
 /** The amount that the balance pays for the call. A charge without a known price takes nothing from it. */
-export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge' | 'parts'> | null): OnBalance {
+export function chargedToBalance(outcome: Pick<CallOutcome, 'calls' | 'charge' | 'parts'> | null): OnBalance {
   if (!outcome?.charge) return { calls: 0, nanoUsd: '0' };
   const { calls, charge, parts } = outcome;
   // The call itself counts with its answer.
@@ -254,7 +254,7 @@ export function onBalanceOf(outcome: Pick<CallOutcome, 'calls' | 'charge' | 'par
 }
 
 /** The outcome of the call by the report, in an account that holds and counts nothing for it. */
-export function outcomeOf(
+export function computeOutcome(
   account: Account,
   call: Call,
   report: CallReport,
@@ -275,14 +275,14 @@ export function outcomeOf(
   const { tier } = own;
   const usage = others.reduce((sum, part) => sumUsage(sum, part.usage), report.usage);
   const calls = countsAsCall(call, { ...report, usage }) ? 1 : 0;
-  const held = heldPriceOf(call);
+  const held = heldPrice(call);
   const heldFor = (part: BilledPart) => (part === own && report.vendorReported?.isUsed ? null : held);
   // A failed call without usage and without a price has nothing to charge.
   const charge = calls > 0 || price.status === 'FINAL' ? chargeForParts(parts, heldFor, pricingMode, chargeId) : null;
   const compression = compressionAtEnd(call, report, { price, pricingMode }, nowMs);
   const outcome = {
     endedAtMs: nowMs,
-    ...factsOf(report),
+    ...pickFacts(report),
     ...listedFacts(report),
     usage,
     parts: others.length > 0 ? parts.map(recorded) : undefined,
@@ -301,7 +301,7 @@ export function outcomeOf(
     error: report.error ? normalizeError(report.error) : null,
     price,
     stripeCustomerId: report.stripeCustomerId ?? account.contact.stripeCustomerId ?? null,
-    period: periodOf(account),
+    period: periodNumber(account),
   } satisfies Record<keyof CallOutcome, unknown>;
   return { outcome, status: report.error ? 'FAILED' : 'COMPLETED', ...(compression && { compression }) };
 }
@@ -361,11 +361,11 @@ function compressionAtEnd(
 type Priced = Pick<CallOutcome, 'price' | 'pricingMode'>;
 
 function storeCompression(counts: CompressionCounts, priced: Priced | null, recordedAtMs: number): StoredCompression {
-  const savings = compressionSavings(counts, priced && inputRateOf(priced));
+  const savings = compressionSavings(counts, priced && findInputRate(priced));
   return { ...savings, inputCostAvoidedNanoUsd: savings.inputCostAvoidedNanoUsd?.toString() ?? null, recordedAtMs };
 }
 
-function inputRateOf({ price, pricingMode }: Priced): InputRate | null {
+function findInputRate({ price, pricingMode }: Priced): InputRate | null {
   const line =
     price.status === 'FINAL' ? price.breakdown.lines.find(({ component }) => component === 'input') : undefined;
   return line ? { nanoUsdPerMillion: BigInt(line.rateNanoUsdPerMillion), mode: pricingMode } : null;
@@ -376,7 +376,7 @@ export function timeOutCall(account: Account, call: Call): { account: Account; c
 }
 
 /** The source of the recorded usage; `null` if none is recorded. */
-export function usageSourceOf({ outcome }: Call): UsageSource | null {
+export function usageSource({ outcome }: Call): UsageSource | null {
   return outcome && (outcome.usageSource ?? 'reported');
 }
 
@@ -412,7 +412,7 @@ function released(call: Call, charge: Charge | null): Partial<Call> {
   // After its deadline, a call has no hold to release or exceed.
   if (!credit || status !== 'IN_PROGRESS') return freed;
   const { steps: _steps, heldNanoUsd, ...terms } = credit;
-  const heldForInputNanoUsd = heldForInputOf(call);
+  const heldForInputNanoUsd = heldForInput(call);
   const exceeded = BigInt(charge?.amountNanoUsd ?? 0) > BigInt(heldNanoUsd);
   const atEnd = {
     ...(heldForInputNanoUsd !== undefined && { heldForInputNanoUsd }),
@@ -480,6 +480,10 @@ function costOfAnswer({ vendorReported, providerUsed, modelUsed }: CallReport, o
 function finalPrice(priced: PricedCost): CallPrice {
   if (!priced.known) return { status: 'UNAVAILABLE', reason: priced.reason };
   const { totalNanoUsd, standsIn } = priced.cost;
-  const price = { status: 'FINAL', costNanoUsd: totalNanoUsd.toString(), breakdown: breakdownOf(priced.cost) } as const;
+  const price = {
+    status: 'FINAL',
+    costNanoUsd: totalNanoUsd.toString(),
+    breakdown: buildBreakdown(priced.cost),
+  } as const;
   return standsIn ? { ...price, standsIn } : price;
 }

@@ -4,25 +4,25 @@
  * A reversed call no longer has an outcome that counts; its earlier outcome stays in the record. An allowance gets back
  * only amounts of the present period: older ones have lapsed.
  */
-import { type Account, countOnBalance, periodOf } from './account.ts';
+import { type Account, countOnBalance, periodNumber } from './account.ts';
 import {
   type Call,
   type CallCorrection,
   type CallOutcome,
   type CallPrice,
+  chargedToBalance,
+  computeOutcome,
   creditTerms,
   endCall,
-  onBalanceOf,
-  outcomeOf,
 } from './call.ts';
-import { factsOf } from './call-facts.ts';
+import { pickFacts } from './call-facts.ts';
 import { type CallPart, costOfAll, type PricedPart } from './call-parts.ts';
 import type { CallReport } from './call-report.ts';
 import { type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
 import { addQuantities, type Quantities, subtractQuantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import { chargesOf, type ResolvedPrice } from './pricing.ts';
+import { computeCharges, type ResolvedPrice } from './pricing.ts';
 import type { Tier } from './tiers.ts';
 import type { Usage } from './usage.ts';
 import { addUnsettled } from './wallet.ts';
@@ -141,7 +141,7 @@ export function addedCost(outcome: CallOutcome, { price, parts = [] }: NewPrices
   if (!priced.known || priced.cost.standsIn) return null;
   const isUnlisted = all.some(
     ({ price: of, usage }) =>
-      of.available && chargesOf(of.card, usage, pricingMode, usage.inputTokens).unlisted.length > 0,
+      of.available && computeCharges(of.card, usage, pricingMode, usage.inputTokens).unlisted.length > 0,
   );
   if (before.status === 'FINAL' && !before.standsIn && isUnlisted) return null;
   return priced.cost.totalNanoUsd - costKnown(before);
@@ -210,7 +210,7 @@ export function reportOfOutcome(outcome: CallOutcome, partPrices: readonly PartP
   const { usage, usageSource } = own ?? outcome;
   const parts = pricedParts(outcome, partPrices);
   return {
-    ...factsOf(outcome),
+    ...pickFacts(outcome),
     error: error ?? undefined,
     stripeCustomerId: stripeCustomerId ?? undefined,
     parts: parts.length > 0 ? parts : undefined,
@@ -243,7 +243,7 @@ function replaceReport(
     return wasOnCredit ? { markupPercent: before.charge?.markupPercent ?? 0 } : null;
   };
   const open = { ...call, pricingMode: before.pricingMode };
-  const reported = outcomeOf(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
+  const reported = computeOutcome(without, open, report, price, ids.chargeId, before.endedAtMs, terms);
   const { period } = before;
   const stripeCustomerId = report.stripeCustomerId ?? before.stripeCustomerId;
   // The request to the vendor stays the same, whatever is reported anew.
@@ -305,7 +305,7 @@ function replaceOutcome(
     ...account.meters,
     consumed: addQuantities(subtractQuantities(account.meters.consumed, returned), taken),
   };
-  const [paid, paidBefore] = [onBalanceOf(after), onBalanceOf(before)];
+  const [paid, paidBefore] = [chargedToBalance(after), chargedToBalance(before)];
   const difference = BigInt(paid.nanoUsd) - BigInt(paidBefore.nanoUsd);
   const charge = difference === 0n ? null : newCharge(chargeId, { amountNanoUsd: difference, markupPercent: null });
   const wallet = addUnsettled(account.wallet, pendingAmount(charge));
@@ -315,5 +315,5 @@ function replaceOutcome(
 
 /** Whether the call counts in the present usage period; for older outcomes, their time decides. */
 export function isOfPresentPeriod(account: Account, { period, endedAtMs }: CallOutcome): boolean {
-  return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodOf(account);
+  return period === undefined ? endedAtMs > account.subscription.lastReplenishedAtMs : period === periodNumber(account);
 }

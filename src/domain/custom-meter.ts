@@ -7,7 +7,7 @@
  * exactly as much as one large one.
  */
 
-import { type Account, periodOf, type SlotUsage } from './account.ts';
+import { type Account, periodNumber, type SlotUsage } from './account.ts';
 import { summarize } from './allowances.ts';
 import { type Billed, type Charge, newCharge, pendingAmount } from './charge.ts';
 import type { Correction } from './correction.ts';
@@ -16,8 +16,8 @@ import type { Labels } from './labels.ts';
 import { addQuantities, type MeterSlot, SLOT_METERS } from './meters.ts';
 import { divideHalfUp, type NanoUsd, parseUsd } from './money.ts';
 import { type CustomMeter, hasOverage, type OverageTier } from './plan.ts';
-import { runsOf, runsOfFunding, totalsOfRuns } from './unit-runs.ts';
-import { addUnsettled, availableUsd, balanceOf, spend } from './wallet.ts';
+import { listRuns, runsOfFunding, totalsOfRuns } from './unit-runs.ts';
+import { addUnsettled, availableUsd, spend, sumBalance } from './wallet.ts';
 
 export interface IncrementRequest extends Labels {
   slot: MeterSlot;
@@ -104,12 +104,12 @@ export function incrementMeter(
     : fund(account, meter, slot, amount);
   const overageBefore = BigInt(before.overage);
   const overageAfter = overageBefore + BigInt(funding.overage);
-  const priced = priceOverage(tiersOf(meter), { before: overageBefore, after: overageAfter });
+  const priced = priceOverage(overageTiers(meter), { before: overageBefore, after: overageAfter });
   const charge =
     funding.overage > 0 ? newCharge(ids.chargeId, { amountNanoUsd: priced.totalNanoUsd, markupPercent: null }) : null;
   const after: SlotUsage = {
     usage: sum(before.usage, amount),
-    ...totalsOfRuns([...runsOf(before), ...runsOfFunding(funding)]),
+    ...totalsOfRuns([...listRuns(before), ...runsOfFunding(funding)]),
     credits: sum(before.credits, funding.credits),
     charged: sum(before.charged, priced.totalNanoUsd),
     increments: (before.increments ?? 0) + 1,
@@ -147,7 +147,7 @@ export function incrementMeter(
       periodUsageAfter: after.usage,
       charge,
       ...(charge && stripeCustomerId !== undefined && { stripeCustomerId }),
-      period: periodOf(account),
+      period: periodNumber(account),
       totalsAfter: after,
       revision,
     },
@@ -175,7 +175,7 @@ function fund(account: Account, meter: CustomMeter, slot: MeterSlot, amount: num
 
 /** The purchased units that the meter may take. */
 export function purchasedUnits(account: Account, meter: CustomMeter, slot: MeterSlot): bigint {
-  return meter.funding.credits ? balanceOf(account.wallet, slot) : 0n;
+  return meter.funding.credits ? sumBalance(account.wallet, slot) : 0n;
 }
 
 /** Whether the USD balance pays for units beyond the allowance and the purchased ones. */
@@ -184,7 +184,7 @@ export function paysOverage({ subscription, wallet }: Account, meter: CustomMete
 }
 
 /** A single price is one tier without an upper bound. */
-export function tiersOf({ overage }: CustomMeter): readonly OverageTier[] {
+export function overageTiers({ overage }: CustomMeter): readonly OverageTier[] {
   if (!overage) return [];
   return overage.model === 'SINGLE' ? [{ upTo: null, priceUsd: overage.priceUsd, per: overage.per }] : overage.tiers;
 }
@@ -204,8 +204,8 @@ export function priceOverage(
     if (to > from) {
       const priceNanoUsd = parseUsd(priceUsd);
       if (priceNanoUsd === null) throw new RangeError(`not an amount of USD: ${priceUsd}`);
-      const costOf = (units: bigint) => divideHalfUp(units * priceNanoUsd, BigInt(per));
-      totalNanoUsd += costOf(to) - costOf(from);
+      const unitsCost = (units: bigint) => divideHalfUp(units * priceNanoUsd, BigInt(per));
+      totalNanoUsd += unitsCost(to) - unitsCost(from);
       components.push({
         tierIndex,
         upTo,

@@ -2,7 +2,7 @@
  * Why a call is denied: a code, the limit that blocks it with its figures, the other limits that block it, the missing
  * capability, and the amounts of money if credit would have paid.
  */
-import { hasLeft, limitOf, type MeterState, summarize } from './allowances.ts';
+import { hasLeft, type MeterState, planLimit, summarize } from './allowances.ts';
 import type { MoneySums } from './denial-sums.ts';
 import { CAPABILITY_METERS, type EntitlementDecision, type Requested, withDefaultTier } from './entitlements.ts';
 import { LIMIT_NAMES, type MeterName } from './meters.ts';
@@ -97,7 +97,7 @@ interface Blocked<Of extends Reason> {
  * before tokens. A tier that the plan does not include is not the reason if another is used up; if none is included,
  * the highest is the reason.
  */
-export function denialOf(
+export function buildDenial(
   account: Limited,
   request: { requested: Requested; runsOn?: Tier[] | undefined; needs?: Capability[] | undefined },
   decision: EntitlementDecision,
@@ -123,7 +123,7 @@ export function denialOf(
   const named = lastToRenew<Reason>(payg.enabled && ofCapabilities.length > 0 ? ofCapabilities : reasons);
   if (named === undefined) return { code: 'TIER_NOT_REQUESTED' };
   if ('capability' in named) return denialByCapability(named, reasons);
-  const reason = { ...figuresOf(named.limit), ...othersOf(named, reasons) };
+  const reason = { ...limitFigures(named.limit), ...otherLimits(named, reasons) };
   if (!payg.enabled) return { code: 'ALLOWANCE_EXHAUSTED', ...reason };
   const code = tiers.some(wouldPass) ? 'BALANCE_HELD' : 'CREDIT_REQUIRED';
   return { code, ...reason, ...(sums && { money: sums(named.tier, tiers) }) };
@@ -132,13 +132,13 @@ export function denialOf(
 /** The denial for the capability, with the others of the reasons. */
 export function denialByCapability(named: CapabilityReason, reasons: readonly Reason[]): RecordedDenial {
   const { capability, limit } = named;
-  const others = othersOf(named, reasons);
+  const others = otherLimits(named, reasons);
   if (limit === null) return { code: 'CAPABILITY_NOT_IN_PLAN', capability, ...others };
-  return { code: 'ALLOWANCE_EXHAUSTED', capability, ...figuresOf(limit), ...others };
+  return { code: 'ALLOWANCE_EXHAUSTED', capability, ...limitFigures(limit), ...others };
 }
 
 /** The limits of the reasons, except the named one. */
-export function othersOf(named: Reason, reasons: readonly Reason[]): Pick<RecordedDenial, 'also'> {
+export function otherLimits(named: Reason, reasons: readonly Reason[]): Pick<RecordedDenial, 'also'> {
   const also = reasons.flatMap(({ limit }) => (limit === null || limit === named.limit ? [] : [limit]));
   return also.length > 0 ? { also } : {};
 }
@@ -168,7 +168,7 @@ function blockedTier(account: Limited, tier: Tier): Blocked<TierReason> {
     ...(areCallsLeft || !hasLeft(plan, account.meters, tokens) ? [tokens] : []),
   ];
   return {
-    isClosed: [calls, tokens].some((meter) => limitOf(plan, meter) === 0),
+    isClosed: [calls, tokens].some((meter) => planLimit(plan, meter) === 0),
     reasons: meters.map((meter) => ({ tier, limit: blockingLimit(account, meter) })),
   };
 }
@@ -192,25 +192,25 @@ export function lastToRenew<Of extends Reason>(reasons: readonly Of[]): Of | und
 }
 
 /** The reported figures of the named limit. Its renewal is reported together with the open work (`withOpenWork`). */
-export function figuresOf({ meter, limit, used }: BlockingLimit): Omit<BlockingLimit, 'resetsAtMs'> {
+export function limitFigures({ meter, limit, used }: BlockingLimit): Omit<BlockingLimit, 'resetsAtMs'> {
   return { meter, limit, used };
 }
 
 export function blockingLimit({ subscription, meters }: Limited, meter: MeterName): BlockingLimit {
   const { limit, used } = summarize(subscription.plan.plan, meters, meter);
-  return { meter, limit, used, resetsAtMs: renewalOf(subscription, meter) };
+  return { meter, limit, used, resetsAtMs: renewsAtMs(subscription, meter) };
 }
 
 /** The denial with the open work and the renewal time of its meter, if it has one. */
 export function withOpenWork<D extends RecordedDenial>(denial: D, period: Period, openWork: () => OpenWork): D {
   const { meter } = denial;
   if (meter === undefined) return denial;
-  return { ...denial, open: openWork(), resetsAtMs: renewalOf(period, meter) };
+  return { ...denial, open: openWork(), resetsAtMs: renewsAtMs(period, meter) };
 }
 
 /** When the meter renews; `null` if it does not. */
-function renewalOf({ plan, pending, nextReplenishAtMs }: Period, meter: MeterName): number | null {
-  const renews = nextReplenishAtMs < NEVER_MS && limitOf((pending ?? plan).plan, meter) !== 0;
+function renewsAtMs({ plan, pending, nextReplenishAtMs }: Period, meter: MeterName): number | null {
+  const renews = nextReplenishAtMs < NEVER_MS && planLimit((pending ?? plan).plan, meter) !== 0;
   return renews ? nextReplenishAtMs : null;
 }
 

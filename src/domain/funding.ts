@@ -17,7 +17,7 @@ export interface BrokenRule {
 }
 
 /** Funding that could never pay, whatever credit the customer has. */
-export function contradictionsOf({ payg, customMeters }: Plan): BrokenRule[] {
+export function findContradictions({ payg, customMeters }: Plan): BrokenRule[] {
   return METER_SLOTS.flatMap((slot) => {
     const meter = customMeters[slot];
     if (!meter?.funding.payg) return [];
@@ -38,10 +38,10 @@ export function contradictionsOf({ payg, customMeters }: Plan): BrokenRule[] {
 }
 
 /** Funding that is allowed and has no effect. */
-export function idleFundingOf(plan: Plan): BrokenRule[] {
+export function findIdleFunding(plan: Plan): BrokenRule[] {
   const { payg, customMeters } = plan;
   const rules: BrokenRule[] = [];
-  if (gapOf(plan, 'USD') === 'NOTHING_TO_PAY')
+  if (planGap(plan, 'USD') === 'NOTHING_TO_PAY')
     rules.push({
       path: ['payg', 'enabled'],
       message: `has no effect: ${NOTHING_TO_PAY}. Set a limit of calls or tokens, or funding.payg of a custom meter`,
@@ -77,7 +77,7 @@ export type PlanGap =
 export const NOTHING_TO_PAY = 'no tier has a limit of calls or tokens, and the balance pays for no custom meter';
 
 /** `null` if the plan lets the unit pay for something. */
-export function gapOf(plan: Plan, unit: CreditUnit): PlanGap | null {
+export function planGap(plan: Plan, unit: CreditUnit): PlanGap | null {
   if (unit === 'USD') {
     if (!plan.payg.enabled) return 'PAYG_OFF';
     const isLimited = TIERS.some(
@@ -134,8 +134,8 @@ function whyUnusable(
 ): Pick<UnusableCredit, 'gap' | 'version' | 'fromMs'> | null {
   const { plan: now, pending, nextReplenishAtMs } = account.subscription;
   const later = pending && (expiresAtMs === null || expiresAtMs > nextReplenishAtMs) ? pending : null;
-  const gap = gapOf(now.plan, unit);
-  const gapLater = later && gapOf(later.plan, unit);
+  const gap = planGap(now.plan, unit);
+  const gapLater = later && planGap(later.plan, unit);
   if (gap !== null && (later === null || gapLater !== null)) return { gap, version: now, fromMs: null };
   if (isCanceled(account)) return { gap: 'CANCELED', version: now, fromMs: null };
   return later && gapLater ? { gap: gapLater, version: later, fromMs: nextReplenishAtMs } : null;

@@ -9,7 +9,7 @@ import { withMarkup } from './charge.ts';
 import type { Expectation } from './expected-hold.ts';
 import type { NanoUsd } from './money.ts';
 import { isOutput } from './price.ts';
-import { chargesOf, inMode, type PricingMode, type ResolvedPrice } from './pricing.ts';
+import { computeCharges, inMode, type PricingMode, type ResolvedPrice } from './pricing.ts';
 import type { Usage } from './usage.ts';
 
 /** A hold that stands for uses without a rate, with the markup. */
@@ -41,8 +41,8 @@ interface Holding {
 }
 
 /** The call's hold as a price; `null` if it does not stand for one. */
-export function heldPriceOf(call: Holding): HeldPrice | null {
-  const input = heldForInputOf(call);
+export function heldPrice(call: Holding): HeldPrice | null {
+  const input = heldForInput(call);
   if (!call.credit || input === undefined) return null;
   const { heldNanoUsd, heldAtEndNanoUsd = heldNanoUsd, expectation } = call.credit;
   // Nothing was held for a call without a bound, such as the line of a batch: that does not make it free.
@@ -53,7 +53,7 @@ export function heldPriceOf(call: Holding): HeldPrice | null {
 }
 
 /** `heldForInputNanoUsd` of the call's terms, also if they are older than the separation of the sides. */
-export function heldForInputOf({ credit, ifLost }: Holding): string | null | undefined {
+export function heldForInput({ credit, ifLost }: Holding): string | null | undefined {
   return credit?.heldForInputNanoUsd === undefined && ifLost ? null : credit?.heldForInputNanoUsd;
 }
 
@@ -66,7 +66,12 @@ export function chargeByHold(
   markupPercent: number,
 ): NanoUsd | null {
   if (!price.available) return held.nanoUsd;
-  const { lines, missing, unlisted, conditions, totalNanoUsd } = chargesOf(price.card, usage, mode, usage.inputTokens);
+  const { lines, missing, unlisted, conditions, totalNanoUsd } = computeCharges(
+    price.card,
+    usage,
+    mode,
+    usage.inputTokens,
+  );
   const lacking = [...missing, ...unlisted];
   if (lacking.length === 0) return null;
   const priced = withMarkup({ costNanoUsd: totalNanoUsd, markupPercent });

@@ -82,9 +82,9 @@ export interface Hold {
 }
 
 /** The hold for a call that runs on one of the models with these bounds. */
-export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerms): Hold {
+export function computeHold(bounds: readonly CallBound[], plan: Plan, terms: HoldTerms): Hold {
   const { markupPercent, askedNanoUsd, expectedCharge } = terms;
-  const worst = worstOf(bounds, plan);
+  const worst = worstBound(bounds, plan);
   if (!worst) {
     const nanoUsd = askedNanoUsd ?? terms.usualCharge();
     return {
@@ -102,14 +102,14 @@ export function holdOf(bounds: readonly CallBound[], plan: Plan, terms: HoldTerm
     withMarkup({ costNanoUsd: costAtMost(cost, Math.min(tokens, outputTokens)), markupPercent });
   const least = highest(upTo(leastTokens), askedNanoUsd);
   const nanoUsd = highest(upTo(inSteps ? STEP_TOKENS : outputTokens), askedNanoUsd);
-  const expectedOf = (model: string): ExpectedHold => {
+  const expectHold = (model: string): ExpectedHold => {
     const boundNanoUsd = upTo(outputTokens);
     const charge = expectedCharge(model, { boundNanoUsd, stepNanoUsd: upTo(STEP_TOKENS) - upTo(0) });
     const held = charge === null ? nanoUsd : highest(charge, askedNanoUsd);
     return { model, boundNanoUsd, nanoUsd: held < nanoUsd ? held : null };
   };
   const model = plan.payg.holds === 'EXPECTED' ? bounds[0]?.model : undefined;
-  const expected = model === undefined ? null : expectedOf(model);
+  const expected = model === undefined ? null : expectHold(model);
   return {
     leastNanoUsd: lowest(least, expected?.nanoUsd ?? null),
     nanoUsd,
@@ -150,9 +150,9 @@ export function outputTokensOnCredit(
 
 /** The output tokens, of all answers together, that each of these models needs for useful answers. */
 export function leastOutputTokens(bounds: readonly CallBound[]): number {
-  const leastOf = ({ outputTokens, answers, thinks }: CallBound) =>
+  const leastTokens = ({ outputTokens, answers, thinks }: CallBound) =>
     Math.min(thinks ? LEAST_THINKING_TOKENS : LEAST_ANSWER_TOKENS, outputTokens ?? Number.POSITIVE_INFINITY) * answers;
-  return Math.max(0, ...bounds.map(leastOf));
+  return Math.max(0, ...bounds.map(leastTokens));
 }
 
 /** The output tokens that `availableNanoUsd` can hold in all: `wanted`, or fewer if it does not suffice. */
@@ -182,7 +182,7 @@ interface WorstBound {
 }
 
 /** A bound that is as high as each of them; `null` if none has a price. */
-function worstOf(bounds: readonly CallBound[], plan: Plan): WorstBound | null {
+function worstBound(bounds: readonly CallBound[], plan: Plan): WorstBound | null {
   const priced = bounds.flatMap((bound) => (bound.cost ? [{ bound, cost: bound.cost }] : []));
   if (priced.length === 0) return null;
   const most = (amounts: string[]) =>

@@ -33,18 +33,18 @@ export type ModelMappings = Record<Tier, MappingEntry[]> & { aliases?: Record<st
 /** The models that are mapped to each tier, without the autopilot. */
 export type TierModels = Record<Tier, string[]>;
 
-export function modelOf(entry: MappingEntry): string {
+export function entryModel(entry: MappingEntry): string {
   return typeof entry === 'string' ? entry : entry.model;
 }
 
 export function tierModels(mappings: ModelMappings): TierModels {
-  return Object.fromEntries(TIERS.map((tier) => [tier, mappings[tier].map(modelOf)])) as TierModels;
+  return Object.fromEntries(TIERS.map((tier) => [tier, mappings[tier].map(entryModel)])) as TierModels;
 }
 
 /** The models of the aliases, by name. */
 export function aliasModels(mappings: ModelMappings): Map<string, string[]> {
   const named = Object.entries(mappings.aliases ?? {});
-  return new Map(named.map(([name, entries]) => [name, entries.map(modelOf)]));
+  return new Map(named.map(([name, entries]) => [name, entries.map(entryModel)]));
 }
 
 /** Every mapping by its name without the prefix: the tiers, then the aliases. */
@@ -69,7 +69,7 @@ export function modelsByName(
 
 /** The names of all models that are mapped to anything. */
 export function mappedModels(mappings: ModelMappings): string[] {
-  return entriesByMapping(mappings).flatMap(([, entries]) => entries.map(modelOf));
+  return entriesByMapping(mappings).flatMap(([, entries]) => entries.map(entryModel));
 }
 
 /** The mappings with another entry in place of the first equal one of a mapping. */

@@ -8,7 +8,7 @@ import { type Account, isCanceled } from './account.ts';
 import { hasLeft, isTierLeft } from './allowances.ts';
 import { creditLeft, heldByOthers } from './begin-call.ts';
 import { paysOverage, purchasedUnits } from './custom-meter.ts';
-import { type DenialCode, denialOf } from './denial.ts';
+import { buildDenial, type DenialCode } from './denial.ts';
 import { CAPABILITY_METERS, decideEntitlements, type Requested } from './entitlements.ts';
 import { type MeterSlot, SLOT_METERS } from './meters.ts';
 import type { NanoUsd } from './money.ts';
@@ -33,23 +33,23 @@ export function tierPayer(
   tier: Tier,
   { neededNanoUsd, nowMs }: { neededNanoUsd: NanoUsd; nowMs: number },
 ): TierPayer {
-  const decision = decisionOf(account, { [tier]: true }, neededNanoUsd);
-  const payerOf = (of: Tier): Exclude<NextPayer, Unpaid> => {
+  const decision = decideRequest(account, { [tier]: true }, neededNanoUsd);
+  const findPayer = (of: Tier): Exclude<NextPayer, Unpaid> => {
     if (decision.onCredit.includes(of)) return { by: 'balance' };
     const { plan } = account.subscription.plan;
     return { by: isTierLeft(plan, account.meters, of) ? 'allowance' : 'counted' };
   };
-  if (decision.allowed[tier]) return payerOf(tier);
+  if (decision.allowed[tier]) return findPayer(tier);
   const instead = TIERS.findLast((other) => decision.allowed[other]);
-  const reason = reasonOf(account, { [tier]: true }, { neededNanoUsd, nowMs });
-  return { by: 'nobody', reason, instead: instead === undefined ? null : { tier: instead, payer: payerOf(instead) } };
+  const reason = findDenialCode(account, { [tier]: true }, { neededNanoUsd, nowMs });
+  return { by: 'nobody', reason, instead: instead === undefined ? null : { tier: instead, payer: findPayer(instead) } };
 }
 
 /** Only an allowance pays for a capability. */
 export function capabilityPayer(account: Account, capability: Capability, nowMs: number): NextPayer {
   const { plan } = account.subscription.plan;
-  if (!decisionOf(account, { [capability]: true }, 0n).allowed[capability])
-    return { by: 'nobody', reason: reasonOf(account, { [capability]: true }, { neededNanoUsd: 0n, nowMs }) };
+  if (!decideRequest(account, { [capability]: true }, 0n).allowed[capability])
+    return { by: 'nobody', reason: findDenialCode(account, { [capability]: true }, { neededNanoUsd: 0n, nowMs }) };
   const meter = CAPABILITY_METERS[capability];
   return { by: meter === null || hasLeft(plan, account.meters, meter) ? 'allowance' : 'counted' };
 }
@@ -74,22 +74,22 @@ export function isOnCredit(account: Account): boolean {
   const { wallet } = account;
   const free = { ...account, wallet: release(wallet, BigInt(wallet.held)) };
   if (isCanceled(account) || availableUsd(free.wallet) <= 0n) return false;
-  return TIERS.some((tier) => decisionOf(free, { [tier]: true }, 0n).onCredit.includes(tier));
+  return TIERS.some((tier) => decideRequest(free, { [tier]: true }, 0n).onCredit.includes(tier));
 }
 
-function decisionOf(account: Account, requested: Requested, neededNanoUsd: NanoUsd) {
+function decideRequest(account: Account, requested: Requested, neededNanoUsd: NanoUsd) {
   const { plan } = account.subscription.plan;
   return decideEntitlements(plan, account.meters, requested, isCanceled(account), () =>
     creditLeft(account, neededNanoUsd),
   );
 }
 
-function reasonOf(
+function findDenialCode(
   account: Account,
   requested: Requested,
   { neededNanoUsd, nowMs }: { neededNanoUsd: NanoUsd; nowMs: number },
 ): DenialCode {
-  const decision = decisionOf(account, requested, neededNanoUsd);
+  const decision = decideRequest(account, requested, neededNanoUsd);
   const wouldPass = () => heldByOthers(account, { heldNanoUsd: neededNanoUsd, nowMs });
-  return denialOf(account, { requested }, decision, { wouldPass }).code;
+  return buildDenial(account, { requested }, decision, { wouldPass }).code;
 }

@@ -22,7 +22,7 @@ export interface Worked {
 }
 
 /** The output tokens a second of one answer, in whole numbers; `undefined` if the answers show none. */
-export function outputRateOf(outputTokens: number, { ms, answers }: Worked): number | undefined {
+export function measureOutputRate(outputTokens: number, { ms, answers }: Worked): number | undefined {
   const tokens = outputTokens / answers;
   if (tokens < ANSWER_TOKENS_MIN || ms < ANSWER_MS_MIN) return undefined;
   const rate = Math.ceil((tokens * 1000) / ms);

@@ -28,11 +28,11 @@ type Paid = ReadonlyMap<string | null, bigint>;
  * The credits that get back the amount of the mistake: first for their later payments, then for their earlier ones.
  * `entries` are those of the unit, in order.
  */
-export function payersOf(entries: readonly LedgerEntry[], credits: readonly Credit[], mistake: Mistake): Payer[][] {
+export function findPayers(entries: readonly LedgerEntry[], credits: readonly Credit[], mistake: Mistake): Payer[][] {
   const order = [null, ...[...credits].sort(lastSpentFirst).map(({ creditId }) => creditId)];
   const known = new Map<Mistake, Paid>();
   const paidBefore = (of: Mistake): Paid => {
-    const found = known.get(of) ?? of.earlier.reduce(without, paidBy(entries.slice(0, placeOf(entries, of))));
+    const found = known.get(of) ?? of.earlier.reduce(without, paidBy(entries.slice(0, entryIndex(entries, of))));
     known.set(of, found);
     return found;
   };
@@ -68,15 +68,15 @@ export function mistakenCharge(entries: readonly LedgerEntry[], charge: Recorded
   });
   const placed = [...corrections.values()]
     .slice(-CORRECTIONS_MAX)
-    .map((correction) => ({ ...correction, place: placeOf(entries, correction.of) }))
+    .map((correction) => ({ ...correction, place: entryIndex(entries, correction.of) }))
     .sort((a, b) => a.place - b.place);
   for (const { of, place, returned, freed } of placed)
     before.push({ mistake: mistakeAt(place, of), place, returned, freed });
-  return mistakeAt(placeOf(entries, charge), charge);
+  return mistakeAt(entryIndex(entries, charge), charge);
 }
 
 /** The first entry of the record, or after it. */
-function placeOf(entries: readonly LedgerEntry[], { reference, atMs }: Recorded): number {
+function entryIndex(entries: readonly LedgerEntry[], { reference, atMs }: Recorded): number {
   const own = entries.findIndex((entry) => entry.cause === 'SPEND' && entry.reference === reference);
   const place = own === -1 ? entries.findIndex((entry) => entry.atMs >= atMs) : own;
   return place === -1 ? entries.length : place;

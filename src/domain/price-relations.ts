@@ -7,7 +7,7 @@
  * prompts, no other thresholds count. Uses have no relation to tokens; they stay without a rate.
  */
 import { divideUp, type NanoUsd } from './money.ts';
-import { type Component, isUse, purposeOf, type Rate, type RateCard, type RateConditions } from './price.ts';
+import { type Component, isUse, type Rate, type RateCard, type RateConditions, ratePurpose } from './price.ts';
 
 type When = RateConditions | undefined;
 /** The rates of a price by their purpose. */
@@ -27,9 +27,9 @@ export function withRelations(own: RateCard, known: RateCard): RateCard {
 function relatedRates(own: RateCard, known: RateCard): Rate[] {
   const [ours, theirs] = [byPurpose(own), byPurpose(known)];
   const related: Rate[] = [];
-  for (const when of conditionsOf(known, own)) {
-    for (const component of componentsOf(known, own, when)) {
-      if (ours.has(purposeOf({ component, when }))) continue;
+  for (const when of listConditions(known, own)) {
+    for (const component of listComponents(known, own, when)) {
+      if (ours.has(ratePurpose({ component, when }))) continue;
       const found = relatedRate(ours, theirs, component, when) ?? scaledRate(ours, theirs, component, when);
       if (found === null) continue;
       const { nano, relatedTo } = found;
@@ -40,16 +40,16 @@ function relatedRates(own: RateCard, known: RateCard): Rate[] {
 }
 
 /** The component to which another one is related. */
-function baseOf(component: Component): 'input' | 'output' {
+function relatedComponent(component: Component): 'input' | 'output' {
   return component === 'output' || component === 'audioOutput' || component === 'imageOutput' ? 'output' : 'input';
 }
 
 function byPurpose({ rates }: RateCard): Rates {
-  return new Map(rates.map((rate) => [purposeOf(rate), BigInt(rate.nanoUsdPerMillion)]));
+  return new Map(rates.map((rate) => [ratePurpose(rate), BigInt(rate.nanoUsdPerMillion)]));
 }
 
 /** The conditions for which the catalog has token rates, each once, the standard ones first. */
-function conditionsOf(known: RateCard, own: RateCard): When[] {
+function listConditions(known: RateCard, own: RateCard): When[] {
   const thresholds = new Set(own.rates.flatMap(({ when }) => when?.promptTokensAbove ?? []));
   const found = new Map<string, When>([[conditionsText(undefined), undefined]]);
   for (const { component, when } of known.rates) {
@@ -61,13 +61,13 @@ function conditionsOf(known: RateCard, own: RateCard): When[] {
 }
 
 function conditionsText(when: When): string {
-  return purposeOf({ component: 'input', when });
+  return ratePurpose({ component: 'input', when });
 }
 
 /**
  * The components that the catalog lists under the conditions, and those that the own price lists under standard ones.
  */
-function componentsOf(known: RateCard, own: RateCard, when: When): Component[] {
+function listComponents(known: RateCard, own: RateCard, when: When): Component[] {
   const conditions = conditionsText(when);
   const listed = known.rates.filter((rate) => conditionsText(rate.when) === conditions);
   const standard = own.rates.filter((rate) => rate.when === undefined);
@@ -85,11 +85,11 @@ interface Related {
  * base.
  */
 function relatedRate(ours: Rates, theirs: Rates, component: Component, when: When): Related | null {
-  const listed = theirs.get(purposeOf({ component, when }));
+  const listed = theirs.get(ratePurpose({ component, when }));
   if (listed === undefined) return null;
-  const base = baseOf(component);
+  const base = relatedComponent(component);
   for (const nearest of [{ component: base, when }, { component }, { component: base }]) {
-    const purpose = purposeOf(nearest);
+    const purpose = ratePurpose(nearest);
     const [our, their] = [ours.get(purpose), theirs.get(purpose)];
     if (our !== undefined && their !== undefined && their > 0n)
       return { nano: divideUp(our * listed, their), relatedTo: nearest.component };
@@ -99,10 +99,10 @@ function relatedRate(ours: Rates, theirs: Rates, component: Component, when: Whe
 
 /** For a component that the catalog does not list under the conditions: scaled like the catalog's base. */
 function scaledRate(ours: Rates, theirs: Rates, component: Component, when: When): Related | null {
-  const base = baseOf(component);
-  const our = ours.get(purposeOf({ component }));
-  const under = theirs.get(purposeOf({ component: base, when }));
-  const standard = theirs.get(purposeOf({ component: base }));
+  const base = relatedComponent(component);
+  const our = ours.get(ratePurpose({ component }));
+  const under = theirs.get(ratePurpose({ component: base, when }));
+  const standard = theirs.get(ratePurpose({ component: base }));
   if (our === undefined || under === undefined || standard === undefined || standard === 0n) return null;
   return { nano: divideUp(our * under, standard), relatedTo: component };
 }

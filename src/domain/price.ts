@@ -92,7 +92,7 @@ export interface RateCard {
 }
 
 /** The purpose of a rate as one text: two rates of a price must differ in it. */
-export function purposeOf({ component, when = {} }: Pick<Rate, 'component' | 'when'>): string {
+export function ratePurpose({ component, when = {} }: Pick<Rate, 'component' | 'when'>): string {
   const { promptTokensAbove = 0, serviceTier = 'standard', region = 'global', speed = 'standard' } = when;
   return [component, promptTokensAbove, serviceTier, region, speed].join(' ');
 }
@@ -104,7 +104,7 @@ export type Per = (typeof PER)[number];
 const MILLION = 1_000_000n;
 
 /** The rate per million units of a decimal amount of USD per `per` units. Throws if `usd` is not such an amount. */
-export function rateOf(component: Component, usd: string, per: Per, when?: RateConditions): Rate {
+export function buildRate(component: Component, usd: string, per: Per, when?: RateConditions): Rate {
   const nano = parseUsd(usd);
   if (nano === null) throw new RangeError(`not an amount of USD: ${usd}`);
   const conditions = Object.entries(when ?? {}).filter(
@@ -128,7 +128,7 @@ export function standardRate({ rates }: Pick<RateCard, 'rates'>, component: Comp
 }
 
 /** USD per million tokens of text in and out; `null` if the model has no such price. */
-export function textPriceOf(card: RateCard): { inputUsdPerMillion: number; outputUsdPerMillion: number } | null {
+export function textPrice(card: RateCard): { inputUsdPerMillion: number; outputUsdPerMillion: number } | null {
   const [input, output] = [standardRate(card, 'input'), standardRate(card, 'output')];
   if (input === null || output === null) return null;
   return { inputUsdPerMillion: usdFromNano(input), outputUsdPerMillion: usdFromNano(output) };

@@ -107,7 +107,7 @@ export function pricingMultiplier(mode: PricingMode, conditions?: PricedConditio
  * The factor of the standard cost of a recorded price. A cost that is not computed, such as a vendor's own figure, is
  * the standard cost in each mode.
  */
-export function multiplierOf(
+export function costMultiplier(
   price: { costNanoUsd: string; breakdown: CostBreakdown } | null,
   mode: PricingMode,
 ): 0.5 | 1 {
@@ -138,8 +138,8 @@ export function inMode(standardNanoUsd: NanoUsd, mode: PricingMode, conditions: 
   return pricingMultiplier(mode, conditions) === 0.5 ? divideHalfUp(standardNanoUsd, 2n) : standardNanoUsd;
 }
 
-export function costOf(card: RateCard, usage: Usage, mode: PricingMode): Priced {
-  const charges = chargesOf(card, usage, mode, usage.inputTokens);
+export function computeCost(card: RateCard, usage: Usage, mode: PricingMode): Priced {
+  const charges = computeCharges(card, usage, mode, usage.inputTokens);
   const { lines, missing, longPrompt, conditions, standardNanoUsd, totalNanoUsd } = charges;
   if (missing.length > 0) return { known: false, reason: `RATE_NOT_IN_CATALOG: ${missing.join(', ')}${charges.under}` };
   const assumptions = [
@@ -186,7 +186,7 @@ export interface Charges {
  * `promptTokens` decides whether the rates of long prompts apply: it is the size of the prompt, which the usage of many
  * calls lacks.
  */
-export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
+export function computeCharges(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Charges {
   const { group, longPrompt, percent, conditions, words } = select(card, usage, mode, promptTokens);
   const assumptions: string[] = [
     ...(card.standsIn ? [STANDS_IN] : []),
@@ -196,13 +196,16 @@ export function chargesOf(card: RateCard, usage: Usage, mode: PricingMode, promp
   const missing: Component[] = [];
   const unlisted: Component[] = [];
   const lines: CostLine[] = [];
-  for (const [component, quantity] of quantitiesOf(card, usage, assumptions)) {
+  for (const [component, quantity] of billedQuantities(card, usage, assumptions)) {
     const found = rateFor(group, longPrompt.above, component);
     if (found) {
       if (quantity > 0) assumptions.push(...found.assumptions);
       if (quantity > 0 || component === 'input' || component === 'output')
         lines.push(
-          lineOf(component, quantity, { rate: found.nanoUsdPerMillion, percent: isUse(component) ? PERCENT : percent }),
+          buildLine(component, quantity, {
+            rate: found.nanoUsdPerMillion,
+            percent: isUse(component) ? PERCENT : percent,
+          }),
         );
     } else if (quantity > 0) (isUse(component) ? unlisted : missing).push(component);
   }
@@ -244,7 +247,7 @@ interface Selection {
 function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: number): Selection {
   const { speed = 'standard' } = usage;
   const region = usage.region ?? card.region ?? GLOBAL;
-  const serviceTier = serviceTierOf(card, usage, mode);
+  const serviceTier = billedServiceTier(card, usage, mode);
   const conditions = {
     ...(serviceTier !== 'standard' && { serviceTier }),
     ...(region !== GLOBAL && { region }),
@@ -269,7 +272,7 @@ function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: n
   const words = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
   return {
     group: isTooLong ? uses : [...known, ...uses],
-    longPrompt: longPromptOf(card, above),
+    longPrompt: longPromptRates(card, above),
     percent: BigInt(percent ?? 100),
     conditions,
     words: isTooLong ? [...words, 'a long prompt'] : words,
@@ -280,7 +283,7 @@ function select(card: RateCard, usage: Usage, mode: PricingMode, promptTokens: n
 const GLOBAL = 'global';
 
 /** Batches have the standard rates, halved, if the price lists none for them. */
-function serviceTierOf({ rates }: RateCard, { serviceTier = 'standard' }: Usage, mode: PricingMode): ServiceTier {
+function billedServiceTier({ rates }: RateCard, { serviceTier = 'standard' }: Usage, mode: PricingMode): ServiceTier {
   if (mode !== 'batch') return serviceTier;
   return rates.some(({ when }) => when?.serviceTier === 'batch') ? 'batch' : 'standard';
 }
@@ -307,7 +310,7 @@ function highestCrossed(rates: readonly Rate[], promptTokens: number): number {
   );
 }
 
-function longPromptOf({ rates }: RateCard, above: number): LongPrompt {
+function longPromptRates({ rates }: RateCard, above: number): LongPrompt {
   if (above > 0) return { name: `input_above_${above}`, reason: `INPUT_TOKENS_ABOVE_${above}`, above };
   const thresholds = rates.flatMap(({ when }) => when?.promptTokensAbove ?? []);
   const reason = thresholds.length === 0 ? 'SINGLE_TIER' : `INPUT_TOKENS_UP_TO_${Math.min(...thresholds)}`;
@@ -318,7 +321,7 @@ function longPromptOf({ rates }: RateCard, above: number): LongPrompt {
  * The quantity to which each component of a price applies. Parts that the vendor bills like their whole are in its
  * line.
  */
-function quantitiesOf(card: RateCard, usage: Usage, assumptions: string[]): [Component, number][] {
+function billedQuantities(card: RateCard, usage: Usage, assumptions: string[]): [Component, number][] {
   const asWhole = (component: Component, quantity: number) => {
     if (quantity === 0 || !card.billedAsWhole?.includes(component)) return quantity;
     if (card.rates.some((rate) => rate.component === component)) return quantity;
@@ -377,7 +380,7 @@ const AS_INPUT: ReadonlySet<Component> = new Set(['cachedInput', 'cacheWrite']);
 export function rateFor(group: readonly Rate[], above: number, component: Component): FoundRate | null {
   const at = (name: Component, threshold: number): FoundRate | null => {
     const rate = group.find(({ component: its, when }) => its === name && (when?.promptTokensAbove ?? 0) === threshold);
-    return rate ? { nanoUsdPerMillion: BigInt(rate.nanoUsdPerMillion), assumptions: assumptionsOf(rate) } : null;
+    return rate ? { nanoUsdPerMillion: BigInt(rate.nanoUsdPerMillion), assumptions: rateAssumptions(rate) } : null;
   };
   const listed = at(component, above);
   if (listed !== null) return listed;
@@ -399,7 +402,7 @@ export function rateFor(group: readonly Rate[], above: number, component: Compon
 }
 
 /** The assumptions of a rate that is neither stated for the model nor derived from such a rate. */
-function assumptionsOf({ component, when, relatedTo, assumption }: Rate): string[] {
+function rateAssumptions({ component, when, relatedTo, assumption }: Rate): string[] {
   if (relatedTo === undefined && assumption === undefined) return [];
   const { promptTokensAbove, ...conditions } = when ?? {};
   const words = [
@@ -456,7 +459,7 @@ function oneLine(
   };
 }
 
-function lineOf(
+function buildLine(
   component: Component,
   quantity: number,
   { rate, percent }: { rate: NanoUsd; percent: bigint },
@@ -473,7 +476,7 @@ function lineOf(
 export function cardFor(card: RateCard, usage: Usage): RateCard {
   // The outputs also determine the tier of the model.
   const charged = new Set<Component>(['input', 'output', 'imageOutput', 'audioOutput']);
-  for (const [component, quantity] of quantitiesOf(card, usage, [])) if (quantity > 0) charged.add(component);
+  for (const [component, quantity] of billedQuantities(card, usage, [])) if (quantity > 0) charged.add(component);
   // Rates for long prompts, for a region, for batches or for images decide how the other rates are used.
   const decides = ({ component, when = {} }: Rate) =>
     when.promptTokensAbove !== undefined ||
@@ -484,7 +487,7 @@ export function cardFor(card: RateCard, usage: Usage): RateCard {
   return { ...card, rates: card.rates.filter(isNeeded) };
 }
 
-export function breakdownOf(cost: Cost): CostBreakdown {
+export function buildBreakdown(cost: Cost): CostBreakdown {
   return {
     currency: 'USD',
     snapshotId: cost.snapshotId,

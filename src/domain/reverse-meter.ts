@@ -9,15 +9,15 @@
  * changed after the event, the period has no last units to price: then the event's own funding is given back.
  */
 import type { Account, ReversedIncrement, SlotUsage } from './account.ts';
-import { type Funding, type MeterEvent, priceOverage, tiersOf } from './custom-meter.ts';
+import { type Funding, type MeterEvent, overageTiers, priceOverage } from './custom-meter.ts';
 import { METER_SLOTS, type MeterSlot } from './meters.ts';
 import type { NanoUsd } from './money.ts';
 import type { Mistake } from './payers.ts';
 import type { CustomMeter } from './plan.ts';
 import {
+  listRuns,
   type Run,
   type RunTotals,
-  runsOf,
   runsOfFunding,
   splitRuns,
   totalsOfRuns,
@@ -34,7 +34,7 @@ export interface PeriodTotals {
 }
 
 /** The totals of every custom meter that was used in the account's period. */
-export function totalsOf({ slots = {}, subscription }: Account): [MeterSlot, PeriodTotals][] {
+export function slotTotals({ slots = {}, subscription }: Account): [MeterSlot, PeriodTotals][] {
   const { plan, usagePlanVersionId } = subscription.plan;
   return METER_SLOTS.flatMap((slot) => {
     const usage = slots[slot];
@@ -87,7 +87,8 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
   const [overageNow, chargedNow] = [BigInt(totals.usage.overage), BigInt(totals.usage.charged ?? 0)];
   const priced =
     totals.meter && samePlan
-      ? priceOverage(tiersOf(totals.meter), { before: overageNow - BigInt(overage), after: overageNow }).totalNanoUsd
+      ? priceOverage(overageTiers(totals.meter), { before: overageNow - BigInt(overage), after: overageNow })
+          .totalNanoUsd
       : BigInt(event.charge?.amountNanoUsd ?? 0);
   // Never more than the period's charges, whatever was given back before.
   const refundNanoUsd = priced < chargedNow ? priced : chargedNow;
@@ -98,10 +99,12 @@ export function reverseIncrement(event: MeterEvent, totals: PeriodTotals): Retur
       credits: less(totals.usage.credits, funding.credits),
       charged: (chargedNow - refundNanoUsd).toString(),
       increments,
-      reversed: [...(totals.usage.reversed ?? []), { ...placeOf(event), reversedAt: increments }].slice(-REVERSED_MAX),
+      reversed: [...(totals.usage.reversed ?? []), { ...locateEvent(event), reversedAt: increments }].slice(
+        -REVERSED_MAX,
+      ),
     },
     funding,
-    mistake: standing(totals.usage.reversed ?? [], placeOf(event)).mistake,
+    mistake: standing(totals.usage.reversed ?? [], locateEvent(event)).mistake,
     refundNanoUsd,
   };
 }
@@ -124,7 +127,7 @@ function beyondLess({ overage, unfunded }: SlotUsage, funding: Funding): RunTota
  */
 function displaced(event: MeterEvent, now: SlotUsage): GivenBack {
   const amount = BigInt(event.amount);
-  const own = takeOut(unitsOf(now), standing(now.reversed ?? [], placeOf(event)).found, amount);
+  const own = takeOut(reversedUnits(now), standing(now.reversed ?? [], locateEvent(event)).found, amount);
   // If fewer units are left since then, the rest comes from the whole period.
   const rest = takeOut(own.left, NO_UNITS, amount - own.count);
   const of = (source: keyof Funding) => Number(own.taken[source] + rest.taken[source]);
@@ -135,7 +138,7 @@ function displaced(event: MeterEvent, now: SlotUsage): GivenBack {
 }
 
 /** The position of the event: its number, and the totals before it. */
-function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): Place {
+function locateEvent({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): Place {
   const after: SlotUsage = totalsAfter ?? { usage: '0', overage: '0' };
   return {
     eventId,
@@ -145,7 +148,7 @@ function placeOf({ eventId, atMs, amount, funding, totalsAfter }: MeterEvent): P
     before: {
       usage: less(after.usage, amount),
       credits: less(after.credits, funding.credits),
-      ...(after.turns ? runsBefore(runsOf(after), funding) : beyondLess(after, funding)),
+      ...(after.turns ? runsBefore(listRuns(after), funding) : beyondLess(after, funding)),
     },
   };
 }
@@ -162,9 +165,9 @@ function runsBefore(runs: readonly Run[], funding: Funding): RunTotals {
  */
 function standing(reversed: readonly ReversedIncrement[], place: Place): Standing {
   const known: { of: ReversedIncrement; standing: Standing }[] = [];
-  const standingOf = ({ number, before, eventId, atMs = 0 }: Place): Standing => {
+  const findStanding = ({ number, before, eventId, atMs = 0 }: Place): Standing => {
     const earlier: { mistake: Mistake; freed: bigint }[] = [];
-    let found = unitsOf(before);
+    let found = reversedUnits(before);
     for (const { of, standing } of known) {
       if (of.number >= number || number > of.reversedAt) continue;
       const { taken, left } = takeOut(found, standing.found, BigInt(of.amount));
@@ -173,8 +176,8 @@ function standing(reversed: readonly ReversedIncrement[], place: Place): Standin
     }
     return { found, mistake: { reference: eventId ?? null, atMs, earlier } };
   };
-  for (const of of [...reversed].sort((a, b) => a.number - b.number)) known.push({ of, standing: standingOf(of) });
-  return standingOf(place);
+  for (const of of [...reversed].sort((a, b) => a.number - b.number)) known.push({ of, standing: findStanding(of) });
+  return findStanding(place);
 }
 
 /** As many of the units after `found` as exist: from beyond the allowance inwards. */
@@ -195,8 +198,8 @@ function takeOut(
   };
 }
 
-function unitsOf({ usage, credits = '0', ...beyond }: ReversedIncrement['before']): Units {
-  const runs = runsOf(beyond);
+function reversedUnits({ usage, credits = '0', ...beyond }: ReversedIncrement['before']): Units {
+  const runs = listRuns(beyond);
   return {
     included: atLeastZero(BigInt(usage) - BigInt(credits) - unitsIn(runs)),
     credits: BigInt(credits),

@@ -48,7 +48,7 @@ export interface SamplingDecision {
   reason: SamplingReason;
 }
 
-/** `fraction` is `fractionOf` the hash of `sampledText`. */
+/** `fraction` is `hashFraction` the hash of `sampledText`. */
 export function decideSampling(
   policy: SamplingPolicy,
   candidate: SamplingCandidate,
@@ -81,12 +81,12 @@ export function sampledText(policyVersion: string, samplingKey: string): string 
 const FRACTION_DIGITS = 13;
 
 /** The first 52 bits of a SHA-256 as a share of 2^52: at least 0 and below 1. */
-export function fractionOf(sha256Hex: string): number {
+export function hashFraction(sha256Hex: string): number {
   return Number.parseInt(sha256Hex.slice(0, FRACTION_DIGITS), 16) / 2 ** (4 * FRACTION_DIGITS);
 }
 
 /** The decision's id, from the other half of the hash: the same for the same key and policy version. */
-export function decisionIdOf(sha256Hex: string): string {
+export function decisionId(sha256Hex: string): string {
   return `sd_${sha256Hex.slice(32)}`;
 }
 

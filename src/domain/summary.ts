@@ -14,7 +14,7 @@ export interface WorstMeter {
 }
 
 /** The meter with the largest used share, the first of equal ones; `null` if the plan includes none in numbers. */
-export function worstMeterOf({ subscription, meters }: Pick<Account, 'subscription' | 'meters'>): WorstMeter | null {
+export function findWorstMeter({ subscription, meters }: Pick<Account, 'subscription' | 'meters'>): WorstMeter | null {
   let worst: WorstMeter | null = null;
   for (const name of METER_NAMES) {
     const { limit, used } = summarize(subscription.plan.plan, meters, name);

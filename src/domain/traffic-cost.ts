@@ -7,7 +7,7 @@
  */
 import type { NanoUsd } from './money.ts';
 import type { RateCard } from './price.ts';
-import { chargesOf, isAudioUntold, type PricingMode } from './pricing.ts';
+import { computeCharges, isAudioUntold, type PricingMode } from './pricing.ts';
 import type { Usage } from './usage.ts';
 
 /** Calls with one pricing mode, under the same conditions, whose prompts exceed the same thresholds of the price. */
@@ -33,7 +33,7 @@ export function costOfTraffic(card: RateCard, traffic: readonly Traffic[]): Traf
   const notPriced = new Set<string>();
   const assumptions = new Set<string>();
   for (const { mode, usage, promptTokensAbove } of traffic) {
-    const charges = chargesOf(card, usage, mode, promptTokensAbove + 1);
+    const charges = computeCharges(card, usage, mode, promptTokensAbove + 1);
     nanoUsd += charges.totalNanoUsd;
     for (const component of charges.missing) notPriced.add(`${component}${charges.under}`);
     for (const component of charges.unlisted) notPriced.add(component);

@@ -67,13 +67,13 @@ export function atBound(
   bound: UsageBound | undefined,
   card: RateCard | null,
 ): Usage | null {
-  const rateOf = (component: Component | undefined) =>
+  const maxRate = (component: Component | undefined) =>
     (card?.rates ?? []).reduce(
       (highest, rate) => (rate.component === component ? max(highest, BigInt(rate.nanoUsdPerMillion)) : highest),
       0n,
     );
-  const isCharged = (figure: UnclearFigure) => rateOf(COMPONENT_OF[figure]) > 0n;
-  const filled: Usage = { ...usage, ...wholesOf(usage, unclear, totalTokens, bound) };
+  const isCharged = (figure: UnclearFigure) => maxRate(COMPONENT_OF[figure]) > 0n;
+  const filled: Usage = { ...usage, ...wholeFigures(usage, unclear, totalTokens, bound) };
   for (const figure of unclear) {
     const component = COMPONENT_OF[figure];
     if (component === undefined || PART_NAMES.has(figure) || WHOLES.has(figure)) continue;
@@ -88,8 +88,8 @@ export function atBound(
   for (const figure of unclear) {
     if (!PART_NAMES.has(figure) || figure === 'fileSearch') continue;
     const within = PARTS.filter(({ parts }) => parts.includes(figure));
-    const rate = rateOf(COMPONENT_OF[figure]);
-    const isDearer = within.every(({ whole }) => rate > rateOf(COMPONENT_OF[whole]));
+    const rate = maxRate(COMPONENT_OF[figure]);
+    const isDearer = within.every(({ whole }) => rate > maxRate(COMPONENT_OF[whole]));
     // A part that costs no more than its whole stays in it, and reasoning has no cost of its own.
     if (isDearer || figure === 'reasoningTokens')
       filled[figure] = Math.min(...within.map((group) => left(filled, figure, group)));
@@ -100,7 +100,7 @@ export function atBound(
 const WHOLES: ReadonlySet<UnclearFigure> = new Set(['inputTokens', 'responseTokens']);
 const PART_NAMES: ReadonlySet<UnclearFigure> = new Set(PARTS.flatMap(({ parts }) => parts));
 
-function wholesOf(
+function wholeFigures(
   { inputTokens, responseTokens }: Usage,
   unclear: readonly UnclearFigure[],
   totalTokens: number | undefined,

@@ -19,13 +19,13 @@ export type RunTotals = Pick<SlotUsage, 'overage' | 'unfunded' | 'turns'>;
 /** The most runs that are kept apart. Beyond it, the oldest count as if overage had come first. */
 const RUNS_MAX = 20;
 
-export function runsOf({ overage, unfunded = '0', turns = [overage, unfunded] }: RunTotals): Run[] {
-  return turns.map((units, turn) => ({ source: sourceOf(turn), units: BigInt(units) }));
+export function listRuns({ overage, unfunded = '0', turns = [overage, unfunded] }: RunTotals): Run[] {
+  return turns.map((units, turn) => ({ source: turnSource(turn), units: BigInt(units) }));
 }
 
 /** The runs of an increment: overage would come before unpaid units, but an increment never has both. */
 export function runsOfFunding({ overage, unfunded }: Record<Source, number>): Run[] {
-  return runsOf({ overage: String(overage), unfunded: String(unfunded) });
+  return listRuns({ overage: String(overage), unfunded: String(unfunded) });
 }
 
 export function totalsOfRuns(runs: readonly Run[]): Required<Omit<RunTotals, 'turns'>> & Pick<RunTotals, 'turns'> {
@@ -33,7 +33,7 @@ export function totalsOfRuns(runs: readonly Run[]): Required<Omit<RunTotals, 'tu
   for (const { source, units } of runs) {
     if (units === 0n) continue;
     const last = turns.length - 1;
-    if (sourceOf(last) === source) turns[last] = (turns[last] ?? 0n) + units;
+    if (turnSource(last) === source) turns[last] = (turns[last] ?? 0n) + units;
     else turns.push(units);
   }
   while (turns.length > RUNS_MAX) {
@@ -68,4 +68,4 @@ export function splitRuns(runs: readonly Run[], count: bigint): [Run[], Run[]] {
   return [first, after];
 }
 
-const sourceOf = (turn: number): Source => (turn % 2 === 0 ? 'overage' : 'unfunded');
+const turnSource = (turn: number): Source => (turn % 2 === 0 ? 'overage' : 'unfunded');

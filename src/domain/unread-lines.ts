@@ -5,12 +5,12 @@
  * They count as the calls that were reserved for them, or are charged their hold. That is provisional.
  */
 import { type Account, countOnBalance } from './account.ts';
-import { type BatchHold, costOfLines, tokensOf } from './batch-hold.ts';
-import { type Call, type CallOutcome, onBalanceOf, outcomeOf } from './call.ts';
+import { type BatchHold, boundOutputTokens, costOfLines } from './batch-hold.ts';
+import { type Call, type CallOutcome, chargedToBalance, computeOutcome } from './call.ts';
 import { newCharge, pendingAmount, withMarkup } from './charge.ts';
 import { addQuantities, type Quantities } from './meters.ts';
 import type { NanoUsd } from './money.ts';
-import { breakdownOf, heldCost } from './pricing.ts';
+import { buildBreakdown, heldCost } from './pricing.ts';
 import { TIERS, type Tier } from './tiers.ts';
 import { NO_USAGE } from './usage.ts';
 import { addUnsettled } from './wallet.ts';
@@ -45,8 +45,8 @@ export function unreadLines(held: BatchHold, linesMax: number): UnreadLines[] {
     const charged = costOfLines(of, onCredit);
     const rest = { ...of, costNanoUsd: (BigInt(of.costNanoUsd) - charged).toString() };
     const shares = [
-      ['allowance', calls, costOfLines(rest, calls), reservesTokens ? tokensOf(of, calls) : 0],
-      ['credit', onCredit, charged, tokensOf(of, onCredit)],
+      ['allowance', calls, costOfLines(rest, calls), reservesTokens ? boundOutputTokens(of, calls) : 0],
+      ['credit', onCredit, charged, boundOutputTokens(of, onCredit)],
     ] as const;
     for (const [payer, lines, cost, outputTokens] of shares) {
       if (lines === 0) continue;
@@ -71,7 +71,7 @@ export function endUnread(
   const usage = { ...NO_USAGE, responseTokens: outputTokens, searches };
   const report = { ...ran, usage, usageSource: 'estimated' } as const;
   const unknown = { available: false, reason: 'USAGE_NOT_REPORTED' } as const;
-  const { outcome, status } = outcomeOf(account, call, report, unknown, chargeId, nowMs, () => null);
+  const { outcome, status } = computeOutcome(account, call, report, unknown, chargeId, nowMs, () => null);
   const onAllowance: Quantities = { [`${tier}Calls`]: lines, [`${tier}Tokens`]: outputTokens };
   const consumed = addQuantities({}, { ...(payer === 'allowance' && onAllowance), searches });
   const facts = { provider: ran.providerUsed, modelKey: ran.modelUsed ?? '' };
@@ -84,14 +84,14 @@ export function endUnread(
     consumed,
     charge: payer === 'credit' ? newCharge(chargeId, { amountNanoUsd: charged, markupPercent }) : null,
     ...(cost && {
-      price: { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: breakdownOf(cost) },
+      price: { status: 'FINAL', costNanoUsd: cost.totalNanoUsd.toString(), breakdown: buildBreakdown(cost) },
     }),
   };
   const revision = account.revision + 1;
   const meters = { ...account.meters, consumed: addQuantities(account.meters.consumed, consumed) };
   const wallet = addUnsettled(account.wallet, pendingAmount(counted.charge));
   return {
-    account: countOnBalance({ ...account, meters, wallet, revision }, onBalanceOf(counted)),
+    account: countOnBalance({ ...account, meters, wallet, revision }, chargedToBalance(counted)),
     call: { ...call, status, finishedAtMs: nowMs, revision, outcome: counted },
   };
 }

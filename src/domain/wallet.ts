@@ -85,7 +85,7 @@ export const EMPTY_WALLET: Wallet = { credits: [], overdraft: '0', held: '0', un
 export const LIVE_CREDITS_MAX = 100;
 
 /** The sum of the credits of a unit. Only USD can be overdrawn, and so be negative. */
-export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
+export function sumBalance(wallet: Wallet, unit: CreditUnit): bigint {
   const credit = wallet.credits.reduce(
     (sum, { unit: of, remaining }) => (of === unit ? sum + BigInt(remaining) : sum),
     0n,
@@ -95,7 +95,7 @@ export function balanceOf(wallet: Wallet, unit: CreditUnit): bigint {
 
 /** The USD balance less holds and pending charges: the amount that new usage may spend. */
 export function availableUsd(wallet: Wallet): NanoUsd {
-  return balanceOf(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
+  return sumBalance(wallet, 'USD') - BigInt(wallet.held) - BigInt(wallet.unsettled);
 }
 
 /**
@@ -281,14 +281,14 @@ type Change = Omit<LedgerEntry, 'amount' | 'balance'> & { amount: bigint };
 
 /** The new wallet with a ledger entry for each change. */
 function record(before: Wallet, next: Wallet, changes: Change[]): Wallet {
-  let balance = changes[0] ? balanceOf(before, changes[0].unit) : 0n;
+  let balance = changes[0] ? sumBalance(before, changes[0].unit) : 0n;
   let unit = changes[0]?.unit;
   const entries: LedgerEntry[] = [];
   for (const change of changes) {
     if (change.unit !== unit) {
       unit = change.unit;
       const earlier = entries.findLast((entry) => entry.unit === change.unit);
-      balance = earlier ? BigInt(earlier.balance) : balanceOf(before, change.unit);
+      balance = earlier ? BigInt(earlier.balance) : sumBalance(before, change.unit);
     }
     balance += change.amount;
     entries.push({ ...change, amount: change.amount.toString(), balance: balance.toString() });

@@ -24,7 +24,7 @@ const FAILING_MS_MAX = 5 * DAY_MS;
 export type Outcome = 'delivered' | 'failed' | 'gone';
 
 /** The meaning of an answer; `null` if none arrived. A redirect is not followed, and has not taken the event. */
-export function outcomeOf(status: number | null): Outcome {
+export function deliveryOutcome(status: number | null): Outcome {
   if (status === 410) return 'gone';
   return status !== null && status >= 200 && status < 300 ? 'delivered' : 'failed';
 }

@@ -4,7 +4,7 @@
  */
 
 import type { CustomerEvent } from '../contract/event-data.ts';
-import { type Account, owedBalance, periodOf } from '../domain/account.ts';
+import { type Account, owedBalance, periodNumber } from '../domain/account.ts';
 import { balanceFall, crossings, lowBalance } from '../domain/alerts.ts';
 import type { Call, CallOutcome } from '../domain/call.ts';
 import { lacksPrice } from '../domain/correct-call.ts';
@@ -18,7 +18,7 @@ import { DAY_MS } from '../platform/time.ts';
 const UNPRICED_TOLD_MAX = 20;
 
 /** What the change of an account tells, in the order in which it happened. `null` before: the customer is new. */
-export function eventsOf(before: Account | null, after: Account): CustomerEvent[] {
+export function deriveEvents(before: Account | null, after: Account): CustomerEvent[] {
   if (before === after) return [];
   return [...subscriptionEvents(before, after), ...meterEvents(before, after), ...balanceEvents(before, after)];
 }
@@ -41,7 +41,7 @@ function subscriptionEvents(before: Account | null, after: Account): CustomerEve
         previousUsagePlanVersionId: previous.usagePlanVersionId,
       },
     });
-  if (periodOf(before) !== periodOf(after))
+  if (periodNumber(before) !== periodNumber(after))
     events.push({
       type: 'customer.replenished',
       data: {

@@ -13,7 +13,7 @@ import {
   findRecordedEvent,
   type OrganizationEventRow,
 } from '../history/organization-events.ts';
-import { csvOf } from '../platform/csv.ts';
+import { formatCsv } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
 
 /** The most lines of a CSV. */
@@ -26,8 +26,8 @@ export async function readEvents(
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<AnswerTo<'readEvents'>> {
-  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
-  const filter = { type, customerId, fromMs: msOf(from), toMs: msOf(to) };
+  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const filter = { type, customerId, fromMs: parseMs(from), toMs: parseMs(to) };
   const { items, nextCursor } = await findOrganizationEvents(
     env,
     organizationId,
@@ -39,7 +39,7 @@ export async function readEvents(
 
 /** A line for each event; the last column has the data of its type as JSON. */
 export function eventsCsv({ items }: Pick<Page<OrganizationEvent>, 'items'>): string {
-  return csvOf(
+  return formatCsv(
     {
       eventId: ({ eventId }: OrganizationEvent) => eventId,
       type: ({ type }) => type,

@@ -11,7 +11,7 @@ import type { CustomerId } from '../domain/ids.ts';
 import type { Capability, ReasoningLevel } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
 import { requestedCapabilities } from '../vendors/capabilities.ts';
-import { asksToThink, ceilingOf, chooseEffort, type Effort } from '../vendors/effort.ts';
+import { asksToThink, chooseEffort, type Effort, effortCeiling } from '../vendors/effort.ts';
 import { isCounted } from '../vendors/prompt-counter.ts';
 import { type BoundedRequest, boundedRequest, type OpenToCredit } from './demand/call-bound.ts';
 import { type AttemptTerms, type Dialect, formAt, type ModelRequest } from './dialects/dialect.ts';
@@ -21,7 +21,7 @@ import type { Attempt } from './models.ts';
 import { type FollowedPrompt, followedPrompts, versionHeaders } from './service-calls/counted-prompts.ts';
 
 /** The capabilities that the request uses with any of its models, because each of them may be the one that runs. */
-export function capabilitiesOf(
+export function usedCapabilities(
   { endpoint }: Pick<Dialect, 'endpoint'>,
   body: ModelRequest,
   attempts: readonly Attempt[],
@@ -103,10 +103,10 @@ export function followed(
 }
 
 /** The terms of an attempt at this effort, under the plan's ceiling. */
-export function termsOf(attempt: Attempt, effort: Effort | undefined, ceiling: ReasoningLevel): AttemptTerms {
+export function attemptTerms(attempt: Attempt, effort: Effort | undefined, ceiling: ReasoningLevel): AttemptTerms {
   const { model, limits } = attempt;
   const outputTokensMax = limits.maxOutputTokens;
-  return { model, effort, ceiling: ceilingOf(ceiling), outputTokensMax, addsUsage: true };
+  return { model, effort, ceiling: effortCeiling(ceiling), outputTokensMax, addsUsage: true };
 }
 
 /**
@@ -122,7 +122,7 @@ export function translatableAttempts(
   let first: Refused | null = null;
   for (const attempt of attempts) {
     const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', attempt.limits.efforts);
-    const refused = formAt(dialect, attempt.kind).refused?.(request, termsOf(attempt, effort, 'HIGH'));
+    const refused = formAt(dialect, attempt.kind).refused?.(request, attemptTerms(attempt, effort, 'HIGH'));
     if (!refused) {
       able.push(attempt);
       continue;

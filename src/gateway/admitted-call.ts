@@ -113,7 +113,7 @@ export async function endRun(
     customerId: run.customerId,
     wantsAnswer: false,
     providerUsed: attempt.provider,
-    modelUsed: await modelOf(run, attempt, reported),
+    modelUsed: await answeringModel(run, attempt, reported),
     requestedServiceTier: requestedServiceTier(run.request),
     changed: run.changed,
     notIncluded: attempt.bound.notIncluded,
@@ -152,7 +152,7 @@ async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: Los
     const { usage, parts: its = [] } = reading;
     const ran = {
       providerUsed: attempt.provider,
-      modelUsed: await modelOf(run, attempt, reading),
+      modelUsed: await answeringModel(run, attempt, reading),
       ...(attempt.assertsTier && { isPremium: attempt.tier === 'premium' }),
     };
     if (usage === null || usage.unclear) lost.push({ ...ran, estimate, notIncluded: attempt.bound.notIncluded });
@@ -166,7 +166,7 @@ async function partsOfAttempts(run: Run): Promise<{ parts: CallPart[]; lost: Los
 }
 
 /** A call has no model if neither the request nor the answer names one. */
-function modelOf(
+function answeringModel(
   { caller, catalog }: Run,
   { model, provider }: Attempt,
   { modelUsed: served, isFallback }: Served,
@@ -177,13 +177,13 @@ function modelOf(
 }
 
 /** The price of a call that this attempt answered, by the model that the answer reports. */
-export async function priceOf(run: Run, attempt: Attempt, reported: Served): Promise<ResolvedPrice> {
+export async function resolveServedPrice(run: Run, attempt: Attempt, reported: Served): Promise<ResolvedPrice> {
   const { caller, catalog } = run;
-  const names = { modelUsed: await modelOf(run, attempt, reported), providerUsed: attempt.provider };
+  const names = { modelUsed: await answeringModel(run, attempt, reported), providerUsed: attempt.provider };
   return resolvePrice(catalog, caller.organization.prices, names, Date.now());
 }
 
-export function headersOf(
+export function answerHeaders(
   { admission, dialect, tried, catalog, changed }: Run,
   attempt: AdmittedAttempt,
 ): Record<string, string> {

@@ -9,7 +9,7 @@ import { limitHeaders } from '../contract/limit-headers.ts';
 import { costOfAll } from '../domain/call-parts.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { partsOf } from '../metering/call-parts.ts';
+import { listParts } from '../metering/call-parts.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { HeldBytes } from '../vendors/answer-memory.ts';
 import { joined } from '../vendors/event-blocks.ts';
@@ -28,18 +28,18 @@ import type { Fields } from '../vendors/usage/figures.ts';
 import { type PassingUsage, SkimmedUsage, StreamUsage } from '../vendors/usage.ts';
 import { WrittenTokens } from '../vendors/written-tokens.ts';
 import type { BoundedAttempt } from './admission.ts';
-import { type CurrentAttempt, endRun, headersOf, priceOf, type Run } from './admitted-call.ts';
+import { answerHeaders, type CurrentAttempt, endRun, type Run, resolveServedPrice } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { withCounted } from './counted-usage.ts';
 import { type AnswerForm, formAt, hasUncountedOutput, type StreamCost } from './dialects/dialect.ts';
 import { wireError } from './error-envelope.ts';
 import type { Attempt } from './models.ts';
 import { withVendorHeaders } from './passed-headers.ts';
-import { reportedUsage, usageOf } from './service-calls/end.ts';
+import { reportedUsage, toUsage } from './service-calls/end.ts';
 import { seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput, usageAtMost } from './service-calls/output.ts';
 import { STORED_BINARY_BYTES_MAX, STORED_BYTES_MAX, type StoredAnswer } from './stored-answer.ts';
 import { holdExtender, StreamHold } from './stream-hold.ts';
-import { cleanFailure, picked, requestIdOf, withoutKeys } from './vendor-result.ts';
+import { cleanFailure, findRequestId, picked, withoutKeys } from './vendor-result.ts';
 
 /**
  * The most bytes that are read after the caller has left: the longest answers of models, with the overhead of their
@@ -57,14 +57,14 @@ export function answerStream(
   const { kind, model } = current.attempt;
   const { status } = result;
   const isEvents = result.content === 'events';
-  const contentType = contentTypeOf(result);
+  const contentType = streamContentType(result);
   const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request);
   const headers = {
     ...picked(result.headers, ['content-disposition']),
     'Content-Type': contentType,
-    ...headersOf(run, current.attempt),
-    [GATEWAY_HEADERS.requestId]: requestIdOf(result.headers) ?? run.requestId,
+    ...answerHeaders(run, current.attempt),
+    [GATEWAY_HEADERS.requestId]: findRequestId(result.headers) ?? run.requestId,
   };
   const recording = run.keyed ? recorded(result.body, isEvents ? STORED_BYTES_MAX : STORED_BINARY_BYTES_MAX) : null;
   const passed = isEvents ? null : new PassedBody(result.headers, result.content === 'json');
@@ -89,7 +89,7 @@ export function answerStream(
   const transform = isEvents ? form.streamTransform(request, streamCost(run, current.attempt), addsUsage) : undefined;
   const limit = hold && streamLimit(run, current, hold);
   const written = new WrittenTokens(kind, model);
-  const reading = passed ?? readingOf(answerForm, written);
+  const reading = passed ?? choosePassingUsage(answerForm, written);
   const body = meterStream(recording?.body ?? result.body, {
     idleTimeoutMs: Number(caller.env.GATEWAY_IDLE_TIMEOUT_MS),
     unread: unreadStream(run),
@@ -127,7 +127,7 @@ export function answerStream(
 }
 
 /** The content type of the bytes, whatever the headers say. */
-function contentTypeOf({ content, headers }: VendorResult & { kind: 'stream' }): string {
+function streamContentType({ content, headers }: VendorResult & { kind: 'stream' }): string {
   const said = headers.get('content-type') ?? '';
   switch (content) {
     case 'events':
@@ -140,7 +140,7 @@ function contentTypeOf({ content, headers }: VendorResult & { kind: 'stream' }):
 }
 
 /** Reads the chunks of events if the events themselves are not read while they pass. */
-function readingOf(form: AnswerForm | undefined, written: WrittenTokens): PassingUsage | null {
+function choosePassingUsage(form: AnswerForm | undefined, written: WrittenTokens): PassingUsage | null {
   if (form === 'any') return new StreamUsage({ written, anyForm: true });
   return form === 'large' ? new SkimmedUsage({ written }) : null;
 }
@@ -205,8 +205,8 @@ function streamCost(run: Run, attempt: Attempt): StreamCost {
     // The cost of unclear figures and of earlier attempts is known only at the end of the call.
     if (usage.unclear || run.unanswered.length > 0) return null;
     const { catalog, caller } = run;
-    const own = { price: await priceOf(run, attempt, usage), usage: usageOf(usage) };
-    const at = partsOf(usage).map((part) => ({ ...part, providerUsed: attempt.provider }));
+    const own = { price: await resolveServedPrice(run, attempt, usage), usage: toUsage(usage) };
+    const at = listParts(usage).map((part) => ({ ...part, providerUsed: attempt.provider }));
     const parts = await pricedParts(catalog, caller.organization.prices, at, Date.now());
     const priced = costOfAll([own, ...parts], 'standard');
     return priced.known ? usdFromNano(priced.cost.totalNanoUsd) : null;
@@ -246,7 +246,7 @@ async function endStream(
       ? uncountedOutput(attempt, run.admission)
       : unseenOutput(attempt, run.admission, asked);
   const atMost = usageAtMost(attempt, run.admission);
-  const failure = failureOf(outcome);
+  const failure = streamFailure(outcome);
   const error = failure && cleanFailure(failure, vendorKey);
   // The vendor's text of a stopped stream is not the text that the caller got.
   const response = error || outcome.end === 'stopped' ? undefined : stored;
@@ -256,7 +256,7 @@ async function endStream(
     {
       usage: isFree ? NO_USAGE : used,
       atMost: atMost && { ...atMost, outputTokens: Math.min(atMost.outputTokens, heldTokens) },
-      parts: partsOf(usage),
+      parts: listParts(usage),
       estimate,
       searches: outcome.searches,
       vendorReportedCostUSD,
@@ -281,7 +281,7 @@ const BROKEN = {
 } as const;
 
 /** Why a stream with this outcome is a failed call; `undefined` if it is not. */
-function failureOf({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
+function streamFailure({ end, completed, failure }: StreamOutcome): { code: string; message: string } | undefined {
   if (failure) return failure;
   // A stopped stream still ends with the regular final event.
   return completed || end === 'completed' || end === 'stopped' ? undefined : BROKEN[end];

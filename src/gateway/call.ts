@@ -14,7 +14,7 @@ import { capabilityDenied } from '../domain/entitlements.ts';
 import type { CallId, CustomerId } from '../domain/ids.ts';
 import type { Capability } from '../domain/plan.ts';
 import type { Caller } from '../metering/caller.ts';
-import { fingerprintOf } from '../metering/idempotency.ts';
+import { hashPayload } from '../metering/idempotency.ts';
 import { closedName, modelsOfTools } from '../metering/key-limits.ts';
 import { countSessionRequest } from '../metering/session-requests.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
@@ -22,10 +22,10 @@ import type { Admission } from '../objects/customer-commands.ts';
 import { ANSWERS_HELD, isAnswerMemoryFull } from '../vendors/answer-memory.ts';
 import {
   type BoundedAttempt,
-  capabilitiesOf,
   followed,
   refuseUnpriced,
   translatableAttempts,
+  usedCapabilities,
   withBounds,
 } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
@@ -96,7 +96,7 @@ export async function admitAndRun(
   if (isAnswerMemoryFull()) return refuseCall('SERVICE_UNAVAILABLE', ANSWERS_HELD);
   const translatable = translatableAttempts(dialect, withoutOwnFields(request), resolved);
   if (!translatable.ok) return translatable;
-  const needs = capabilitiesOf(dialect, request, translatable.attempts);
+  const needs = usedCapabilities(dialect, request, translatable.attempts);
   const { isUnread = false } = call.text;
   const bounded = withBounds(dialect, { request, isUnread }, translatable.attempts, caller.organization);
   const prompts = await followed(caller, begin.customerId, call, bounded);
@@ -110,7 +110,7 @@ export async function admitAndRun(
     ...(replayed && { [REPLAY_HEADER]: 'true' }),
     ...(opened.status === 'NOT_ALLOWED' && limitHeaders(admission.left, attempts[0]?.tier)),
   };
-  const denied = () => ({ ...denialOf(admission, attempts, needs, headers), hasBegun: true }) as const;
+  const denied = () => ({ ...denialRefusal(admission, attempts, needs, headers), hasBegun: true }) as const;
   if (opened.status === 'NOT_ALLOWED') return denied();
   if (opened.stored) {
     return { ok: true, answer: replayedAnswer(opened.stored, dialect, request) };
@@ -164,7 +164,7 @@ async function beginCall(
     fingerprint:
       headerKey === null
         ? ''
-        : await fingerprintOf({
+        : await hashPayload({
             operation: dialect.address ?? dialect.endpoint,
             begin,
             fields,
@@ -197,7 +197,7 @@ async function voidCall({ env, organization }: Caller, customerId: CustomerId, c
   await ask(customerByName(env, { organizationId, customerId }), (customer) => customer.void(organizationId, callId));
 }
 
-function denialOf(
+function denialRefusal(
   admission: Admission,
   attempts: readonly Attempt[],
   needs: readonly Capability[],

@@ -7,13 +7,13 @@ import type { CustomerId } from '../domain/ids.ts';
 import type { Caller } from '../metering/caller.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import type { PromptToCount } from '../vendors/prompt-counter.ts';
-import { type BoundedAttempt, termsOf } from './admission.ts';
+import { attemptTerms, type BoundedAttempt } from './admission.ts';
 import type { ModelCall } from './admitted-call.ts';
 import { formAt } from './dialects/dialect.ts';
 import { withoutOwnFields } from './identify.ts';
 import { requestHeaders } from './passed-headers.ts';
 import { countedBounds } from './service-calls/counted-bounds.ts';
-import { vendorKeyOf } from './vendor-key.ts';
+import { findVendorKey } from './vendor-key.ts';
 
 export function countPrompts(
   caller: Caller,
@@ -22,9 +22,9 @@ export function countPrompts(
   attempts: readonly BoundedAttempt[],
 ): Promise<CallBound[]> {
   const asked = withoutOwnFields(request);
-  const requestOf = async (attempt: BoundedAttempt): Promise<PromptToCount | null> => {
+  const buildCount = async (attempt: BoundedAttempt): Promise<PromptToCount | null> => {
     const { provider, kind, limits } = attempt;
-    const vendorKey = await vendorKeyOf(caller, provider);
+    const vendorKey = await findVendorKey(caller, provider);
     if (vendorKey === null) return null;
     const form = formAt(dialect, kind);
     // A plan that lowers the effort does not make a prompt longer.
@@ -33,12 +33,12 @@ export function countPrompts(
       kind,
       url: form.vendorUrl(attempt, asked),
       headers: requestHeaders(form.vendorHeaders(vendorKey), toVendor, caller.organization.vendors.get(provider)),
-      body: form.vendorBody(asked, termsOf(attempt, effort, 'HIGH')),
+      body: form.vendorBody(asked, attemptTerms(attempt, effort, 'HIGH')),
     };
   };
   const bounds = attempts.map(({ bound }) => bound);
   return countedBounds(caller, customerId, bounds, async (place) => {
     const attempt = attempts[place];
-    return attempt ? requestOf(attempt) : null;
+    return attempt ? buildCount(attempt) : null;
   });
 }

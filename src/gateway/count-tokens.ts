@@ -16,8 +16,8 @@ import { withoutOwnFields } from './identify.ts';
 import { foreignReference } from './kept-objects.ts';
 import { modelHeader, resolveAttempts } from './models.ts';
 import { requestHeaders } from './passed-headers.ts';
-import { vendorKeyOf } from './vendor-key.ts';
-import { readResult, requestIdOf } from './vendor-result.ts';
+import { findVendorKey } from './vendor-key.ts';
+import { findRequestId, readResult } from './vendor-result.ts';
 
 /** A count is made without a model, so that it does not take long. */
 const TIMEOUT_MS_MAX = 30_000;
@@ -35,7 +35,7 @@ export async function countTokens(
   // A count would tell how long what another organization keeps is.
   const foreign = attempt && (await foreignReference(caller, [attempt.provider], request));
   if (foreign) return refusalAnswer(foreign.refusal, counting.errorBody);
-  const vendorKey = attempt ? await vendorKeyOf(caller, attempt.provider) : null;
+  const vendorKey = attempt ? await findVendorKey(caller, attempt.provider) : null;
   if (!attempt || vendorKey === null) {
     const message = `the vendor key of ${attempt?.provider} cannot be decrypted; set it again`;
     return refusalAnswer(refuseCall('VENDOR_KEY_UNREADABLE', message).refusal, counting.errorBody);
@@ -53,7 +53,7 @@ export async function countTokens(
     responseType: 'text',
   });
   const { answer } = readResult(result, vendorKey, counting.errorBody);
-  const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;
+  const id = result.kind === 'answer' ? findRequestId(result.headers) : undefined;
   const headers = { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId };
   return { ...answer, headers: { ...headers, ...modelHeader(attempt) } };
 }

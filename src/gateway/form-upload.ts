@@ -9,8 +9,8 @@
  */
 
 import type { Caller } from '../metering/caller.ts';
-import { DRAIN_BYTES_MAX, drain, joined, partsOf } from '../platform/bytes.ts';
-import { boundaryOf, FormScanner, type UploadedForm } from '../platform/multipart.ts';
+import { DRAIN_BYTES_MAX, drain, joined, readParts } from '../platform/bytes.ts';
+import { FormScanner, parseBoundary, type UploadedForm } from '../platform/multipart.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { type GatewayRefusal, type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { accessVendor, noVendor, passOn } from './pass-through.ts';
@@ -54,7 +54,7 @@ export async function passForm(
   const writer: Writer = writable.getWriter();
   const givenUp = new AbortController();
   const contentType = request.headers.get('Content-Type') ?? '';
-  const check = await checkOf(boundaryOf(contentType) ?? '');
+  const check = await checkOf(parseBoundary(contentType) ?? '');
   const sending = send(form, check, writer, Number(caller.env.GATEWAY_TIMEOUT_MS)).then((sent) => {
     // To the vendor, a stream that is only abandoned would look finished.
     if (!sent.whole) givenUp.abort();
@@ -92,7 +92,7 @@ async function send(
   writer: Writer,
   timeoutMs: number,
 ): Promise<Sent> {
-  const parts = partsOf(request.body as ReadableStream<Uint8Array>, timeoutMs);
+  const parts = readParts(request.body as ReadableStream<Uint8Array>, timeoutMs);
   let length = 0;
   try {
     for (;;) {
@@ -120,11 +120,11 @@ function refused({ refusal }: Refused): Sent {
 
 /** Whether the vendor took all of it. */
 async function written(pieces: readonly Uint8Array[], writer: Writer): Promise<boolean> {
-  for (const together of groupsOf(pieces)) if (!(await succeeded(writer.write(together)))) return false;
+  for (const together of groupPieces(pieces)) if (!(await succeeded(writer.write(together)))) return false;
   return true;
 }
 
-function* groupsOf(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+function* groupPieces(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
   let group: Uint8Array[] = [];
   let length = 0;
   for (const piece of pieces) {

@@ -17,11 +17,11 @@ import { parseAnswer } from '../platform/json.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { unreadable } from '../platform/unavailable.ts';
-import { type Fields, fieldsOf, isFields } from '../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../vendors/usage/figures.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { accessVendor, BATCH_VENDOR, noVendor, type PassedRequest, passOn, VENDOR_ID } from './pass-through.ts';
-import { vendorKeyOf } from './vendor-key.ts';
+import { findVendorKey } from './vendor-key.ts';
 
 /** How long the record of a file, an upload or a batch is kept. */
 const KEPT_MS = RETENTION_DAYS_MAX * DAY_MS;
@@ -80,16 +80,16 @@ export async function listKept(caller: Caller, passed: PassedRequest, requestId:
   for (let pages = 1; ; pages += 1) {
     const result = await vendor.ask({ ...passed, path: `${path}?${query}` });
     const answer = passOn(result, vendor.key, requestId);
-    const list = isSuccess(answer) ? fieldsOf(parseAnswer(String(answer.body))) : {};
+    const list = isSuccess(answer) ? fieldsOrEmpty(parseAnswer(String(answer.body))) : {};
     if (!Array.isArray(list.data)) return answer;
-    const own = await ownOf(caller, list.data);
-    const last = idOf(list.data.at(-1));
+    const own = await filterOwn(caller, list.data);
+    const last = madeId(list.data.at(-1));
     const isFollowed = list.has_more === true && last !== undefined;
     if (own.length === 0 && isFollowed && pages < PAGES_MAX) {
       query.set('after', last);
       continue;
     }
-    const ends = { first_id: idOf(own[0]) ?? null, last_id: idOf(own.at(-1)) ?? null };
+    const ends = { first_id: madeId(own[0]) ?? null, last_id: madeId(own.at(-1)) ?? null };
     const body = { ...list, data: own, ...ends, has_more: own.length > 0 && isFollowed };
     return { ...answer, body: JSON.stringify(body) };
   }
@@ -136,7 +136,7 @@ export async function foreignReference(
   if (references.length === 0) return null;
   const ofShared = await Promise.all([...new Set(providers)].map((provider) => isShared(caller, provider)));
   if (!ofShared.includes(true)) return null;
-  const foreignId = await foreignOf(
+  const foreignId = await findForeign(
     caller,
     references.map(({ id }) => id),
   );
@@ -148,7 +148,7 @@ export async function foreignReference(
 }
 
 /** The first id that is not recorded for the organization. */
-export async function foreignOf(caller: Caller, ids: readonly string[]): Promise<string | undefined> {
+export async function findForeign(caller: Caller, ids: readonly string[]): Promise<string | undefined> {
   const own = await recorded(caller, ids);
   return ids.find((id) => !own.has(id));
 }
@@ -166,7 +166,7 @@ export function* referencesIn(value: unknown, name = ''): Generator<{ name: stri
 export async function isShared(caller: Caller, provider = BATCH_VENDOR): Promise<boolean> {
   const { env, organization, defer } = caller;
   const { organizationId, vendors } = organization;
-  const key = await vendorKeyOf(caller, provider);
+  const key = await findVendorKey(caller, provider);
   if (key === null) return false;
   const load = async () => ({ isShared: await isKeyShared(env, organizationId, key) });
   const name = `${organizationId} ${vendors.get(provider)?.sealedKey}`;
@@ -177,12 +177,12 @@ export async function isShared(caller: Caller, provider = BATCH_VENDOR): Promise
   }
 }
 
-async function ownOf(caller: Caller, items: readonly unknown[]): Promise<unknown[]> {
+async function filterOwn(caller: Caller, items: readonly unknown[]): Promise<unknown[]> {
   const own = await recorded(
     caller,
-    items.flatMap((item) => idOf(item) ?? []),
+    items.flatMap((item) => madeId(item) ?? []),
   );
-  const found = items.filter((item) => own.has(idOf(item) ?? ''));
+  const found = items.filter((item) => own.has(madeId(item) ?? ''));
   await record(caller, found.flatMap(madeIn));
   return found;
 }
@@ -208,11 +208,11 @@ function notRecorded(error: unknown): void {
 
 /** A complete upload has its file; a finished batch has the files with its lines. */
 function madeIn(document: unknown): string[] {
-  const made: Fields = fieldsOf(document);
-  const ids = [made.id, fieldsOf(made.file).id, made.output_file_id, made.error_file_id];
+  const made: Fields = fieldsOrEmpty(document);
+  const ids = [made.id, fieldsOrEmpty(made.file).id, made.output_file_id, made.error_file_id];
   return ids.filter((id): id is string => typeof id === 'string' && VENDOR_ID.test(id));
 }
 
-const idOf = (item: unknown) => madeIn({ id: fieldsOf(item).id })[0];
+const madeId = (item: unknown) => madeIn({ id: fieldsOrEmpty(item).id })[0];
 
 const isSuccess = ({ status }: GatewayAnswer) => status >= 200 && status < 300;

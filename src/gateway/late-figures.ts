@@ -11,13 +11,13 @@ import { currentCatalog } from '../config/catalog.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
-import { partsOf } from '../metering/call-parts.ts';
+import { listParts } from '../metering/call-parts.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { LateFigures } from '../objects/customer-commands.ts';
 import type { WholeResult } from '../vendors/request.ts';
 import { type Fields, isFields } from '../vendors/usage/figures.ts';
 import { hasEnded } from '../vendors/usage/openai.ts';
-import { callerOf } from './batches/metering.ts';
+import { loadCaller } from './batches/metering.ts';
 import { accessVendor, VENDOR_ID } from './pass-through.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from './service-calls/end.ts';
 import { readVendorAnswer, type Said } from './vendor-answer.ts';
@@ -53,7 +53,7 @@ export async function fetchFigures(
   defer: Caller['defer'],
 ): Promise<LateFigures | 'pending' | 'none'> {
   const awaited = JSON.parse(text) as AwaitedResponse;
-  const caller = await callerOf(env, organizationId, defer);
+  const caller = await loadCaller(env, organizationId, defer);
   const vendor = await accessVendor(caller, awaited.providerUsed);
   if (!vendor) return 'pending';
   const path = `responses/${awaited.responseId}`;
@@ -61,7 +61,7 @@ export async function fetchFigures(
   if (shown.kind === 'answer' && shown.status === 404) return 'none';
   const response = responseIn(shown, awaited);
   if (!response || !hasEnded(response.document)) return 'pending';
-  return (await figuresOf(caller, awaited, response)) ?? 'none';
+  return (await readLateFigures(caller, awaited, response)) ?? 'none';
 }
 
 /** The response that was asked for; `null` if the vendor did not show it. */
@@ -73,7 +73,7 @@ function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): (Said 
 }
 
 /** The end of the call with the vendor's figures; `null` if it reports none. */
-async function figuresOf(
+async function readLateFigures(
   caller: Caller,
   { providerUsed, model, known, hasWritten: hasShown }: AwaitedResponse,
   { reported, searches, refused }: Said,
@@ -87,7 +87,7 @@ async function figuresOf(
   return endServiceCallCommand(caller, {
     ...known,
     usage,
-    parts: [...partsOf(reported), ...(known.parts ?? [])],
+    parts: [...listParts(reported), ...(known.parts ?? [])],
     searches,
     vendorReportedCostUSD,
     modelUsed: await modelToRecord(catalog, organization.prices, names, Date.now()),

@@ -3,7 +3,7 @@
  * with credentials, the mapped models, and the models that the organization prices itself.
  */
 import { statusOn } from '../catalog/lifecycle.ts';
-import { limitsOf } from '../catalog/limits.ts';
+import { findModelLimits } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog, CatalogModel } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
@@ -11,7 +11,7 @@ import type { OrganizationConfig } from '../config/credentials.ts';
 import type { ModelList, ModelObject } from '../contract/gateway/answers.ts';
 import { MAPPED_PREFIX, modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
-import { modelLimitOf } from '../metering/key-limits.ts';
+import { keyModelLimit } from '../metering/key-limits.ts';
 import { aliased, type Candidate, candidatesFor, mappedTier, nameModel } from '../metering/model-names.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
@@ -22,7 +22,7 @@ const KINDS = new Set(['chat', 'completion', 'embedding']);
 
 export async function listModels(caller: Caller): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const list: ModelList = { object: 'list', data: modelsOf(caller, catalog, Date.now()) };
+  const list: ModelList = { object: 'list', data: usableModels(caller, catalog, Date.now()) };
   return found(list);
 }
 
@@ -31,7 +31,7 @@ export async function retrieveModel(caller: Caller, name: string): Promise<Gatew
   const nowMs = Date.now();
   const model = findModel(caller.organization, catalog, name, nowMs);
   if (!model) return refusalAnswer(modelNotFound(name).refusal);
-  const limit = modelLimitOf(caller, catalog, nowMs);
+  const limit = keyModelLimit(caller, catalog, nowMs);
   return limit && !limit.open.allowsAny(name) ? refusalAnswer(limit.refuse(name, 'model').refusal) : found(model);
 }
 
@@ -39,8 +39,8 @@ export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** Those that the API key is not for are not listed. */
-function modelsOf(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): ModelObject[] {
+/** Models that the API key may not use are not listed. */
+function usableModels(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): ModelObject[] {
   const { organization, limits } = caller;
   const { vendors, models, aliases, prices } = organization;
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
@@ -63,12 +63,12 @@ function modelsOf(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Cata
   const listed = [
     ...mappings.filter(([, names]) => names.length > 0).map(([id]) => presentMapped(id)),
     ...live.flatMap((model) =>
-      namesOf(model).map((name) => present(`${model.provider}/${name}`, model.provider, model)),
+      listedNames(model).map((name) => present(`${model.provider}/${name}`, model.provider, model)),
     ),
     ...named,
   ];
   const unique = [...new Map(listed.map((model) => [model.id, model])).values()];
-  const limit = modelLimitOf(caller, catalog, nowMs);
+  const limit = keyModelLimit(caller, catalog, nowMs);
   return limit ? unique.filter(({ id }) => limit.open.allowsAny(id)) : unique;
 }
 
@@ -96,7 +96,7 @@ export function modelsAt(
     const isTaken = endpoint.takesModel?.(model) !== false;
     return !onDowngrade && vendor !== undefined && endpoint.isOfferedBy(vendor.kind) && isTaken;
   };
-  return modelsOf(caller, catalog, nowMs)
+  return usableModels(caller, catalog, nowMs)
     .filter(({ id }) => candidatesFor(organization, catalog, id, nowMs).some(isOffered))
     .map((model) => describeModel(organization, catalog, model, nowMs));
 }
@@ -109,7 +109,7 @@ export function describeModel(
 ): DescribedModel {
   // A mapping is no model, whatever its name.
   const isMapped = id.startsWith(MAPPED_PREFIX);
-  const { contextTokens, maxOutputTokens } = isMapped ? {} : limitsOf(catalog, id, nowMs);
+  const { contextTokens, maxOutputTokens } = isMapped ? {} : findModelLimits(catalog, id, nowMs);
   const ownName = id.slice(id.indexOf('/') + 1);
   const named = nameModel(organization, catalog, ownName, nowMs);
   return {
@@ -122,7 +122,7 @@ export function describeModel(
   };
 }
 
-/** The model that a name stands for; `null` where no vendor could be asked for it. */
+/** The model that a name stands for; `null` if no vendor could be asked for it. */
 export function findModel(
   organization: OrganizationConfig,
   catalog: Catalog,
@@ -146,7 +146,7 @@ export function findModel(
 }
 
 /** The name, and the alias that people prefer. */
-function namesOf({ model, preferredAlias }: CatalogModel): string[] {
+function listedNames({ model, preferredAlias }: CatalogModel): string[] {
   return preferredAlias === undefined ? [model] : [preferredAlias, model];
 }
 

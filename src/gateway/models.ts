@@ -6,7 +6,7 @@
  * not open. No vendor is asked here.
  */
 
-import { limitsOf, type ModelLimits } from '../catalog/limits.ts';
+import { findModelLimits, type ModelLimits } from '../catalog/limits.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
 import type { OrganizationConfig } from '../config/credentials.ts';
@@ -17,7 +17,7 @@ import type { ResolvedPrice } from '../domain/pricing.ts';
 import { DEFAULT_TIER, type Tier } from '../domain/tiers.ts';
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
-import { modelLimitOf } from '../metering/key-limits.ts';
+import { keyModelLimit } from '../metering/key-limits.ts';
 import { type Candidate, candidatesFor, type NamedModel } from '../metering/model-names.ts';
 import type { Dialect } from './dialects/dialect.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
@@ -58,7 +58,7 @@ export async function resolveAttempts(
   names: readonly string[],
   nowMs: number,
 ): Promise<{ ok: true; attempts: Attempt[] } | Refused> {
-  const limit = modelLimitOf(caller, catalog, nowMs);
+  const limit = keyModelLimit(caller, catalog, nowMs);
   const { organization } = caller;
   const attempts: Attempt[] = [];
   let firstObstacle: Refused | null = null;
@@ -73,7 +73,7 @@ export async function resolveAttempts(
         retiredAt(organization, catalog, candidate, nowMs);
       firstObstacle ??= obstacle;
       if (obstacle === null && attempts.length < ATTEMPTS_MAX)
-        attempts.push(await attemptOf(organization, catalog, candidate, nowMs));
+        attempts.push(await buildAttempt(organization, catalog, candidate, nowMs));
     }
   }
   // Standard models that only stand in for premium ones do not suffice alone.
@@ -116,7 +116,7 @@ export function vendorNotConfigured(provider: string, param: string): Refused {
 }
 
 /** The attempt of a vendor that has credentials, with its price at this time. */
-export async function attemptOf(
+export async function buildAttempt(
   organization: OrganizationConfig,
   catalog: Catalog,
   candidate: Candidate,
@@ -142,6 +142,6 @@ export async function attemptOf(
     price,
     assertsTier: tier !== null || !price.available,
     onDowngrade,
-    limits: limitsOf(catalog, model, nowMs),
+    limits: findModelLimits(catalog, model, nowMs),
   };
 }

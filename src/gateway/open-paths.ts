@@ -17,7 +17,7 @@ import { admitAndRun } from './call.ts';
 import { type OpenPath, openPathDialect } from './dialects/open-path.ts';
 import { type Refused, refusalAnswer, refuseCall } from './error-envelope.ts';
 import { identify } from './identify.ts';
-import { attemptOf, vendorNotConfigured } from './models.ts';
+import { buildAttempt, vendorNotConfigured } from './models.ts';
 import { requestedModel } from './service-calls/requested-model.ts';
 
 /** A request, with the contents of its headers. */
@@ -38,7 +38,7 @@ export async function callOpenPath(caller: Caller, call: OpenPathCall): Promise<
 
 async function findAndRun(caller: Caller, call: OpenPathCall): Promise<{ ok: true; answer: GatewayAnswer } | Refused> {
   const { organization } = caller;
-  const found = openPathOf(organization, call);
+  const found = matchOpenPath(organization, call);
   if (!found.ok) return found;
   const { openPath } = found;
   const { provider, url } = openPath;
@@ -61,11 +61,11 @@ async function findAndRun(caller: Caller, call: OpenPathCall): Promise<{ ok: tru
   const named = requestedModel({ url: url.pathname, body });
   const model = named?.startsWith(`${provider}/`) ? named.slice(provider.length + 1) : (named ?? '');
   const candidate = { provider, model, tier: null, onDowngrade: false };
-  const attempt = await attemptOf(organization, catalog, candidate, Date.now());
+  const attempt = await buildAttempt(organization, catalog, candidate, Date.now());
   return admitAndRun(caller, { ...call, dialect, request }, catalog, identified.begin, [attempt]);
 }
 
-function openPathOf(
+function matchOpenPath(
   { vendors }: Caller['organization'],
   { method, address }: OpenPathCall,
 ): { ok: true; openPath: OpenPath } | Refused {

@@ -15,8 +15,8 @@ import { requestVendor, type VendorRequest, type VendorResult, type WholeResult 
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withVendorHeaders } from './passed-headers.ts';
-import { vendorKeyOf } from './vendor-key.ts';
-import { BODY_HEADERS, picked, readResult, requestIdOf } from './vendor-result.ts';
+import { findVendorKey } from './vendor-key.ts';
+import { BODY_HEADERS, findRequestId, picked, readResult } from './vendor-result.ts';
 
 /** The vendor that keeps files and responses, and runs batches. */
 export const BATCH_VENDOR = 'openai';
@@ -54,9 +54,9 @@ export interface VendorAccess {
 /** `null` if the organization has no usable key. */
 export async function accessVendor(caller: Caller, provider = BATCH_VENDOR): Promise<VendorAccess | null> {
   const vendor = caller.organization.vendors.get(provider);
-  const key = vendor ? await vendorKeyOf(caller, provider) : null;
+  const key = vendor ? await findVendorKey(caller, provider) : null;
   if (!vendor || key === null) return null;
-  const requestOf = (passed: PassedRequest) => {
+  const buildRequest = (passed: PassedRequest) => {
     const { method, path, contentType, body, timeoutMsMax = Number.POSITIVE_INFINITY, signal } = passed;
     return {
       url: `${vendor.baseUrl}/${path}`,
@@ -74,8 +74,8 @@ export async function accessVendor(caller: Caller, provider = BATCH_VENDOR): Pro
   };
   return {
     key,
-    ask: (passed) => requestVendor({ ...requestOf(passed), responseType: 'text' }),
-    stream: (passed) => requestVendor({ ...requestOf(passed), responseType: 'stream' }),
+    ask: (passed) => requestVendor({ ...buildRequest(passed), responseType: 'text' }),
+    stream: (passed) => requestVendor({ ...buildRequest(passed), responseType: 'stream' }),
   };
 }
 
@@ -92,7 +92,7 @@ export function passOn(result: VendorResult, vendorKey: string, requestId: strin
     return { ...answer, headers: withVendorHeaders(answer.headers, result.headers, false) };
   }
   const { status, headers, body } = result;
-  const id = requestIdOf(headers) ?? requestId;
+  const id = findRequestId(headers) ?? requestId;
   const own = { ...picked(headers, BODY_HEADERS), [GATEWAY_HEADERS.requestId]: id };
   return { status, headers: withVendorHeaders(own, headers, false), body };
 }
@@ -100,6 +100,6 @@ export function passOn(result: VendorResult, vendorKey: string, requestId: strin
 /** The vendor's answer as Callmeter's. */
 export function passBack(result: WholeResult, vendorKey: string, requestId: string): WholeAnswer {
   const { answer } = readResult(result, vendorKey);
-  const id = result.kind === 'answer' ? requestIdOf(result.headers) : undefined;
+  const id = result.kind === 'answer' ? findRequestId(result.headers) : undefined;
   return { ...answer, headers: { ...answer.headers, [GATEWAY_HEADERS.requestId]: id ?? requestId } };
 }

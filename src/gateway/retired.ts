@@ -5,7 +5,7 @@
  * the provider's own. A date may have moved if others report it, or if it was read from Google before it came: then the
  * vendor is asked. The vendor is also asked while the published catalog cannot be read.
  */
-import { isCertainlyRetired, replacementOf } from '../catalog/lifecycle.ts';
+import { findReplacement, isCertainlyRetired } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import type { OrganizationConfig } from '../config/credentials.ts';
@@ -28,7 +28,7 @@ export function retiredAt(
   const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
   const address = vendors.get(provider)?.baseUrl;
   if (catalog.standsIn || !isCertainlyRetired(model, day) || !isOwnAddress(provider, address)) return null;
-  const live = replacementOf(catalog, model, day)?.live;
+  const live = findReplacement(catalog, model, day)?.live;
   const advice = live ? `; use ${live.modelKey}` : '';
   const message = `the model ${provider}/${name} was retired by its provider on ${model.lifecycle.shutdownAt}${advice}`;
   return refuseCall('MODEL_RETIRED', message, {

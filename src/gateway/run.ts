@@ -14,8 +14,8 @@ import { Presence } from '../vendors/presence.ts';
 import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
-import { termsOf } from './admission.ts';
-import { type CurrentAttempt, endRun, headersOf, type Run } from './admitted-call.ts';
+import { attemptTerms } from './admission.ts';
+import { answerHeaders, type CurrentAttempt, endRun, type Run } from './admitted-call.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { answerStream } from './answer-stream.ts';
 import { withCounted } from './counted-usage.ts';
@@ -27,18 +27,18 @@ import { refuseCall } from './error-envelope.ts';
 import { withoutOwnFields } from './identify.ts';
 import type { Attempt } from './models.ts';
 import { requestHeaders, withVendorHeaders } from './passed-headers.ts';
-import { searchesOf, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from './service-calls/output.ts';
+import { searchesMax, seenOutput, tokensPerAnswer, uncountedOutput, unseenOutput } from './service-calls/output.ts';
 import { costHeader, storableAnswer } from './stored-answer.ts';
 import { type AskedResult, askedForUsage } from './stream-usage.ts';
 import { readOpening } from './vendor-answer.ts';
-import { vendorKeyOf } from './vendor-key.ts';
+import { findVendorKey } from './vendor-key.ts';
 import {
   failed,
+  findRequestId,
   type Reading,
   readFailedAnswer,
   readPassed,
   readResult,
-  requestIdOf,
   translated,
 } from './vendor-result.ts';
 
@@ -66,7 +66,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
     const presence = new Presence(run.clientSignal());
     let reading: Reading | null = null;
     for (const [index, attempt] of attempts.entries()) {
-      const vendorKey = await vendorKeyOf(caller, attempt.provider);
+      const vendorKey = await findVendorKey(caller, attempt.provider);
       if (vendorKey === null) {
         reading ??= keyUnreadable(run, attempt);
         run.tried.add(attempt, 'no-key');
@@ -92,7 +92,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       reading = opening ?? readWhole(run, attempt, result as WholeResult, vendorKey);
       if (result.kind === 'answer' || result.kind === 'stream') {
         reading.headers = result.headers;
-        reading.answer.headers[GATEWAY_HEADERS.requestId] = requestIdOf(result.headers) ?? run.requestId;
+        reading.answer.headers[GATEWAY_HEADERS.requestId] = findRequestId(result.headers) ?? run.requestId;
       }
       // No further model is asked after the caller has left.
       if (!reading.retryable || presence.hasLeft) break;
@@ -157,14 +157,14 @@ function askVendor(
   const form = formAt(dialect, kind);
   const answerForm = form.answerForm?.(request) ?? 'json';
   const perAnswer = tokensPerAnswer(attempt, admission);
-  const searches = searchesOf(attempt, admission);
+  const searches = searchesMax(attempt, admission);
   const untilMs = Date.now() + timeoutMs;
-  const terms = termsOf(attempt, effort, admission.allowed.reasoningLevel);
+  const terms = attemptTerms(attempt, effort, admission.allowed.reasoningLevel);
   const onCredit = admission.credit?.tiers.includes(attempt.tier) ?? false;
-  const bodyOf = (addsUsage: boolean) => form.vendorBody(request, { ...terms, addsUsage });
-  const addsUsage = form === dialect && bodyOf(true).stream_options !== request.stream_options;
+  const buildVendorBody = (addsUsage: boolean) => form.vendorBody(request, { ...terms, addsUsage });
+  const addsUsage = form === dialect && buildVendorBody(true).stream_options !== request.stream_options;
   const send = (asksUsage: boolean) => {
-    const body = bodyOf(asksUsage);
+    const body = buildVendorBody(asksUsage);
     const held = perAnswer === null ? body : withOutputBound(body, { kind, path: form.endpoint }, perAnswer);
     const endpoint = endpointAt(form.endpoint)?.name;
     const safe = endpoint ? asAllowed(held, { endpoint, kind, searches, onCredit }) : { body: held, changed: [] };
@@ -194,7 +194,7 @@ async function answerWhole(run: Run, current: CurrentAttempt, reading: Reading):
   const headers = {
     [GATEWAY_HEADERS.requestId]: run.requestId,
     ...answer.headers,
-    ...headersOf(run, attempt),
+    ...answerHeaders(run, attempt),
     // A retry under the key of a failed call gets the stored answer.
     ...(run.keyed && answer.status >= 400 && { [GATEWAY_HEADERS.shouldRetry]: 'false' }),
   };

@@ -39,7 +39,7 @@ export function closedField(
   if (!isRecord(body)) return null;
   const dialect = Object.values(DIALECTS).find(({ operation }) => operation.path === route);
   const fields = dialect?.takesSessions ? endpointAt(dialect.endpoint)?.fields : undefined;
-  const vendorHosts = new Set(vendorOrigins.map((origin) => hostOf(new URL(origin))));
+  const vendorHosts = new Set(vendorOrigins.map((origin) => hostWithoutDot(new URL(origin))));
   const sent = body.feature === '' ? { ...body, feature: null } : body;
   const broken = brokenMember(fields ?? {}, sent, '', vendorHosts);
   if (!broken) return null;
@@ -165,7 +165,7 @@ function isOpenLink(link: string, vendorHosts: ReadonlySet<string>): boolean {
   if (/^data:/i.test(link)) return true;
   if (!URL.canParse(link)) return false;
   const url = new URL(link);
-  return (url.protocol === 'https:' || url.protocol === 'http:') && !vendorHosts.has(hostOf(url));
+  return (url.protocol === 'https:' || url.protocol === 'http:') && !vendorHosts.has(hostWithoutDot(url));
 }
 
 function isContent(text: string): boolean {
@@ -177,6 +177,6 @@ function clipped(name: string): string {
 }
 
 /** A trailing dot does not change the host that a name means. */
-function hostOf({ hostname }: URL): string {
+function hostWithoutDot({ hostname }: URL): string {
   return hostname.replace(/\.$/, '');
 }

@@ -14,7 +14,7 @@ const KEYS_MAX = 1_000;
 const decrypted = remember(() => new BoundedMap<string, string>(KEYS_MAX));
 
 /** `null` if there is no key, or if it was encrypted under a secret that is no longer in use. */
-export async function vendorKeyOf({ env, organization }: Caller, provider: string): Promise<string | null> {
+export async function findVendorKey({ env, organization }: Caller, provider: string): Promise<string | null> {
   const sealed = organization.vendors.get(provider)?.sealedKey;
   if (sealed === undefined) return null;
   // An encrypted key is bound to its organization and vendor.

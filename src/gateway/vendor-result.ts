@@ -8,12 +8,12 @@
 import type { CallPart } from '../domain/call-parts.ts';
 import type { CallError } from '../domain/call-report.ts';
 import { NO_USAGE } from '../domain/usage.ts';
-import { partsOf } from '../metering/call-parts.ts';
+import { listParts } from '../metering/call-parts.ts';
 import { parseAnswer } from '../platform/json.ts';
 import type { Effort } from '../vendors/effort.ts';
 import type { WholeResult } from '../vendors/request.ts';
 import { errorIn, failureStatus } from '../vendors/usage/failure.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../vendors/usage/figures.ts';
 import type { VendorFailure } from '../vendors/usage.ts';
 import type { WholeAnswer } from './answer.ts';
 import type { Dialect, ErrorBody, ErrorWords, VendorForm } from './dialects/dialect.ts';
@@ -116,7 +116,11 @@ export function readFailedAnswer(
   const told = usageTold(answer);
   const error = cleanFailure(failure, vendorKey);
   const { message } = error;
-  const words = { status: status >= 400 ? status : failureStatus(document), message, ...wordsOf(document, vendorKey) };
+  const words = {
+    status: status >= 400 ? status : failureStatus(document),
+    message,
+    ...readErrorWords(document, vendorKey),
+  };
   return {
     ...told,
     usage: told.usage ?? NO_USAGE,
@@ -149,7 +153,7 @@ export function translated(reading: Reading, form: VendorForm, { errorBody }: Pi
 }
 
 /** The vendor's own id of the request. */
-export function requestIdOf(headers: Headers): string | undefined {
+export function findRequestId(headers: Headers): string | undefined {
   const id = REQUEST_ID_NAMES.map((name) => headers.get(name)).find((value) => value !== null);
   return id != null && REQUEST_ID.test(id) ? id : undefined;
 }
@@ -211,7 +215,7 @@ function readSuccess(
   }
   const answer = {
     status,
-    headers: { 'Content-Type': contentTypeOf(headers, document === undefined) },
+    headers: { 'Content-Type': answerContentType(headers, document === undefined) },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   };
   if (!isOfModel || !refused || !failure) {
@@ -220,13 +224,13 @@ function readSuccess(
   }
   const read = readFailedAnswer({ ...answered, failure }, vendorKey, errorBody);
   // A response that failed is a form of its own, which clients know.
-  return fieldsOf(document).object === 'response'
+  return fieldsOrEmpty(document).object === 'response'
     ? { ...read, answer: { ...answer, body: withoutKeys(answer.body, vendorKey) } }
     : read;
 }
 
 /** The content type of the answer, whatever its headers say. */
-function contentTypeOf(headers: Headers, isText: boolean): string {
+function answerContentType(headers: Headers, isText: boolean): string {
   const said = headers.get('content-type') ?? '';
   if (isText) return said || 'text/plain';
   return /json/i.test(said) ? said : 'application/json';
@@ -239,7 +243,7 @@ function told(answered: Answered, vendorKey: string, { counted }: AnswerReading)
     ...usageTold(answered),
     usage: counted(reportedUsage(reported), document),
     ...((reported === null || reported.unclear) && { withoutUsage: document ?? body }),
-    responseId: textOf(fieldsOf(document).id) || undefined,
+    responseId: textOrEmpty(fieldsOrEmpty(document).id) || undefined,
     // A well-formed answer can still say that the response failed.
     ...(failure && { error: cleanFailure(failure, vendorKey) }),
     retryable: false,
@@ -255,7 +259,7 @@ function usageTold({
 > {
   return {
     usage: reportedUsage(reported),
-    parts: partsOf(reported),
+    parts: listParts(reported),
     searches,
     modelUsed: reported?.modelUsed,
     isFallback: reported?.isFallback,
@@ -274,7 +278,7 @@ function readError(
     return failed(refuseCall('VENDOR_ANSWER_BROKEN', message), NO_USAGE, false, errorBody);
   }
   const error = cleanFailure(failure ?? failureOfStatus(status), vendorKey);
-  const words = { status, message: error.message, ...wordsOf(document, vendorKey) };
+  const words = { status, message: error.message, ...readErrorWords(document, vendorKey) };
   return {
     answer: errorAnswer(words, retryHeaders(headers, words), errorBody),
     usage: NO_USAGE,
@@ -283,15 +287,15 @@ function readError(
   };
 }
 
-/** Those of the headers that are there. */
+/** The headers with these names, if the answer has them. */
 export function picked(headers: Headers, names: readonly string[]): Record<string, string> {
   const pairs = names.map((name) => [name, headers.get(name)] as const);
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => pair[1] !== null));
 }
 
 /** Type, code, parameter and details of the vendor's error, without the key. */
-function wordsOf(document: unknown, vendorKey: string): Omit<ErrorWords, 'status' | 'message'> {
-  const { type, code, status, param, details } = fieldsOf(errorIn(document));
+function readErrorWords(document: unknown, vendorKey: string): Omit<ErrorWords, 'status' | 'message'> {
+  const { type, code, status, param, details } = fieldsOrEmpty(errorIn(document));
   const word = (value: unknown) =>
     typeof value === 'string' && value !== '' ? cleanWord(value, vendorKey).slice(0, WORD_LENGTH_MAX) : null;
   return {
@@ -304,18 +308,20 @@ function wordsOf(document: unknown, vendorKey: string): Omit<ErrorWords, 'status
 
 /** Google's details, which are told by their type. Another vendor's member of the name is something else. */
 function detailsOf(details: unknown, vendorKey: string): Fields[] {
-  const typed = listOf(details)
-    .map(fieldsOf)
+  const typed = listOrEmpty(details)
+    .map(fieldsOrEmpty)
     .filter((detail) => typeof detail['@type'] === 'string')
     .slice(0, DETAILS_MAX);
-  return typed.length === 0 ? [] : listOf(parseAnswer(withoutKeys(JSON.stringify(typed), vendorKey))).map(fieldsOf);
+  return typed.length === 0
+    ? []
+    : listOrEmpty(parseAnswer(withoutKeys(JSON.stringify(typed), vendorKey))).map(fieldsOrEmpty);
 }
 
 /** When a client is to come back: as the vendor's headers say, or else the `RetryInfo` of Google's details. */
 function retryHeaders(headers: Headers, { details = [] }: Pick<ErrorWords, 'details'>): Record<string, string> {
   const { retryDelay } = details.find((detail) => detail['@type'] === RETRY_INFO) ?? {};
   // A duration in JSON has seconds with up to nine decimals.
-  const [, seconds] = /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(textOf(retryDelay)) ?? [];
+  const [, seconds] = /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(textOrEmpty(retryDelay)) ?? [];
   return {
     ...(seconds !== undefined && { 'Retry-After': String(Math.ceil(Number(seconds))) }),
     ...picked(headers, RETRY_HEADERS),

@@ -15,7 +15,7 @@ export const CUSTOMERS_READ_MAX = 10_000;
 export type AskedCustomers = readonly string[] | 'ALL';
 
 /** Their ids as a table with the column `id`. */
-export function idsOf(organizationId: OrganizationId, asked: AskedCustomers): SQL {
+export function customerIdsQuery(organizationId: OrganizationId, asked: AskedCustomers): SQL {
   return asked === 'ALL'
     ? sql`(SELECT customer_id AS id FROM ${customers} WHERE organization_id = ${organizationId})`
     : sql`(SELECT value AS id FROM json_each(${JSON.stringify(asked)}))`;

@@ -24,7 +24,7 @@ export interface Counting {
 
 /** Calls without a price that began at this time or later. */
 export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
-  return countOf(
+  return countByOrganization(
     env,
     of,
     sql`${calls} WHERE organization_id = asked.value AND started_at_ms >= ${fromMs} AND ${UNPRICED}`,
@@ -33,7 +33,7 @@ export function countUnpricedSince(env: Env, of: Counting, fromMs: number): Prom
 
 /** Calls that began at this time or later and were denied. */
 export function countDeniedSince(env: Env, of: Counting, fromMs: number): Promise<Map<OrganizationId, number>> {
-  return countOf(
+  return countByOrganization(
     env,
     of,
     sql`${calls} WHERE organization_id = asked.value AND started_at_ms >= ${fromMs} AND ${DENIED}`,
@@ -47,7 +47,7 @@ export function countNearLimit(
   share: number,
   nowMs: number,
 ): Promise<Map<OrganizationId, number>> {
-  return countOf(
+  return countByOrganization(
     env,
     of,
     sql`${customers} WHERE organization_id = asked.value AND worst_meter_share >= ${share} AND worst_meter IS NOT NULL
@@ -62,7 +62,7 @@ export function countEventsSince(
   type: string,
   fromMs: number,
 ): Promise<Map<OrganizationId, number>> {
-  return countOf(
+  return countByOrganization(
     env,
     of,
     sql`${organizationEvents} WHERE organization_id = asked.value AND type = ${type} AND event_id >= ${eventIdsFrom(fromMs)}`,
@@ -70,7 +70,7 @@ export function countEventsSince(
 }
 
 /** By organization; a count above the bound means that there are more. */
-async function countOf(
+async function countByOrganization(
   env: Env,
   { database, organizationIds }: Counting,
   rows: SQL,

@@ -13,7 +13,7 @@ import type { CallId, CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { ProvisionalSource } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { calls, DENIED, UNPRICED } from './schema/index.ts';
 
 export async function findOldCall(env: Env, organizationId: OrganizationId, callId: CallId): Promise<Call | null> {
@@ -164,9 +164,9 @@ export async function listCalls(
     )
     .orderBy(desc(sort === 'cost' ? calls.costNanoUsd : calls.startedAtMs), desc(calls.callId))
     .limit(limit + 1);
-  const placeOf = ({ startedAtMs, costNanoUsd, callId }: CallRow) =>
+  const callPosition = ({ startedAtMs, costNanoUsd, callId }: CallRow) =>
     `${sort === 'cost' ? costNanoUsd : startedAtMs} ${callId}`;
-  return { ...pageOf(rows, limit, placeOf), searchedFromMs };
+  return { ...makePage(rows, limit, callPosition), searchedFromMs };
 }
 
 export interface CallTotals {
@@ -218,7 +218,7 @@ export async function sumCalls(env: Env, organizationId: OrganizationId, filter:
 
 function indexedBy(organizationId: OrganizationId, filter: CallFilter): SQL[] {
   const { fromMs, toMs, customerId, reason } = filter;
-  const index = indexOf(filter);
+  const index = chooseIndex(filter);
   return [
     eq(calls.organizationId, organizationId),
     ...given(customerId, (value) => eq(calls.customerId, value)),
@@ -230,7 +230,7 @@ function indexedBy(organizationId: OrganizationId, filter: CallFilter): SQL[] {
 }
 
 /** The index that has the calls: for one customer, the index over customers. */
-function indexOf({
+function chooseIndex({
   customerId,
   reason,
   priced,
@@ -245,7 +245,7 @@ function indexOf({
 function searchedBy(filter: CallFilter, sort: CallSort): SQL[] {
   const { customerUserId, feature, model, tag, status, reason } = filter;
   const { errorCode, priced, costAboveNanoUsd, usageSource } = filter;
-  const index = indexOf(filter);
+  const index = chooseIndex(filter);
   const isKnown = sql`${calls.costNanoUsd} IS NOT NULL`;
   return [
     ...given(customerUserId, (value) => eq(calls.customerUserId, value)),

@@ -76,7 +76,7 @@ export async function readCustomerCourses(
   const [ofTotals = [], ofEnded = [], ofUsed = []] = results.map((result) => result.results);
   for (const { customerId, value } of ofTotals) {
     const course = courses.get(customerId);
-    if (course) course.spans = spansOf(borders.length, JSON.parse(value) as Total[]);
+    if (course) course.spans = splitSpans(borders.length, JSON.parse(value) as Total[]);
   }
   for (const { customerId, value } of ofEnded) {
     const [calls, failed] = JSON.parse(value) as [number, number];
@@ -118,7 +118,7 @@ export async function findCustomersOfModels(
 }
 
 /** A border before the first use has no total. */
-function spansOf(borders: number, totals: readonly Total[]): CustomerCourse['spans'] {
+function splitSpans(borders: number, totals: readonly Total[]): CustomerCourse['spans'] {
   const at = Array.from({ length: borders }, () => ({ costNanoUsd: 0n, calls: 0, unpricedCalls: 0 }));
   for (const [place, costUsd, costRest, calls, unpricedCalls] of totals)
     at[place] = { costNanoUsd: nanoOfParts(costUsd, costRest), calls, unpricedCalls };

@@ -17,7 +17,7 @@ export type CustomerSort = (typeof CUSTOMER_SORTS)[number];
 
 interface Order {
   columns: readonly SQLiteColumn[];
-  valuesOf: (row: CustomerRow) => readonly (number | string)[];
+  orderedValues: (row: CustomerRow) => readonly (number | string)[];
   descends: boolean;
   /** Its figures may fall while somebody reads the list. */
   falls: boolean;
@@ -26,19 +26,19 @@ interface Order {
 const ORDERS: Record<CustomerSort, Order> = {
   customerId: {
     columns: [customers.customerId],
-    valuesOf: ({ customerId }) => [customerId],
+    orderedValues: ({ customerId }) => [customerId],
     descends: false,
     falls: false,
   },
   worstMeter: {
     columns: [customers.worstMeterShare, customers.customerId],
-    valuesOf: ({ worstMeterShare, customerId }) => [worstMeterShare ?? 0, customerId],
+    orderedValues: ({ worstMeterShare, customerId }) => [worstMeterShare ?? 0, customerId],
     descends: true,
     falls: true,
   },
   cost: {
     columns: [customers.periodCostUsd, customers.periodCostRestNanoUsd, customers.customerId],
-    valuesOf: ({ periodCostUsd, periodCostRestNanoUsd, customerId }) => [
+    orderedValues: ({ periodCostUsd, periodCostRestNanoUsd, customerId }) => [
       periodCostUsd,
       periodCostRestNanoUsd,
       customerId,
@@ -48,7 +48,7 @@ const ORDERS: Record<CustomerSort, Order> = {
   },
   lastCall: {
     columns: [customers.lastCallAtMs, customers.customerId],
-    valuesOf: ({ lastCallAtMs, customerId }) => [lastCallAtMs, customerId],
+    orderedValues: ({ lastCallAtMs, customerId }) => [lastCallAtMs, customerId],
     descends: true,
     falls: false,
   },
@@ -63,7 +63,7 @@ export interface CustomerPlace {
 
 export const placeOfRow = (sort: CustomerSort, row: CustomerRow, beganAtMs: number): CustomerPlace => ({
   beganAtMs,
-  values: ORDERS[sort].valuesOf(row),
+  values: ORDERS[sort].orderedValues(row),
 });
 
 /** The clock by which a list begins. */
@@ -102,7 +102,7 @@ export function placeText(sort: CustomerSort, { beganAtMs, values }: CustomerPla
 export function parsePlace(sort: CustomerSort, text: string): CustomerPlace | null {
   if (sort === 'customerId') return { beganAtMs: 0, values: [text] };
   if (!text.startsWith(`${sort} `)) return null;
-  const parsed = arrayOf(text.slice(sort.length + 1));
+  const parsed = parseArray(text.slice(sort.length + 1));
   if (!parsed) return null;
   const [beganAtMs, ...values] = parsed;
   const { columns } = ORDERS[sort];
@@ -113,7 +113,7 @@ export function parsePlace(sort: CustomerSort, text: string): CustomerPlace | nu
   return isRight ? { beganAtMs, values: values as (number | string)[] } : null;
 }
 
-function arrayOf(text: string): unknown[] | null {
+function parseArray(text: string): unknown[] | null {
   try {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) ? value : null;

@@ -13,7 +13,7 @@ import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
 import { soughtForms } from '../domain/case-search.ts';
 import { asCustomerId, type CustomerId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { cursorOf, type Page, type PageRequest } from '../platform/page.ts';
+import { encodeCursor, type Page, type PageRequest } from '../platform/page.ts';
 import {
   type CustomerPlace,
   type CustomerRow,
@@ -61,11 +61,11 @@ export async function findCustomers(
   { sort = 'customerId', nowMs = Date.now() }: { sort?: CustomerSort; nowMs?: number } = {},
 ): Promise<Page<CustomerRow>> {
   const db = await database(env, organizationId);
-  const listing = listingOf(organizationId, filter, sort, nowMs);
+  const listing = buildListing(organizationId, filter, sort, nowMs);
   if (sort === 'customerId' && filter.search !== undefined)
     return searchCustomers(db, listing, filter.search, { after, limit });
   const { items, next } = await listCustomers(db, listing, after === null ? null : parsePlace(sort, after), limit);
-  return { items, nextCursor: next && cursorOf(placeText(sort, next)) };
+  return { items, nextCursor: next && encodeCursor(placeText(sort, next)) };
 }
 
 /** The number of customers in a list, among as many as one page looks at: more may exist if `isAll` is false. */
@@ -76,7 +76,7 @@ export async function countCustomers(
   nowMs: number,
 ): Promise<Counted> {
   const db = await database(env, organizationId);
-  const { from, indexed, searched, looksMax } = listingOf(organizationId, filter, 'customerId', nowMs);
+  const { from, indexed, searched, looksMax } = buildListing(organizationId, filter, 'customerId', nowMs);
   const inOrder = db
     .select({ customerId: ALL_COLUMNS.customerId })
     .from(from)
@@ -142,7 +142,12 @@ interface Listing {
   looksMax: number;
 }
 
-function listingOf(organizationId: OrganizationId, filter: CustomerFilter, sort: CustomerSort, nowMs: number): Listing {
+function buildListing(
+  organizationId: OrganizationId,
+  filter: CustomerFilter,
+  sort: CustomerSort,
+  nowMs: number,
+): Listing {
   const { search, planId, among, onCredit, denied } = filter;
   const ofOrganization = eq(customers.organizationId, organizationId);
   const ofPlan = planId === undefined ? [] : [eq(customers.planId, planId)];
@@ -187,7 +192,7 @@ function narrowedBy(organizationId: OrganizationId, filter: CustomerFilter, nowM
   const { canceled, nearLimit, onCredit, denied, failing, uses, among } = filter;
   const isCurrent = sql`${customers.nextReplenishAtMs} > ${nowMs}`;
   const holds = (condition: SQL, wanted: boolean) => (wanted ? condition : sql`NOT ${condition}`);
-  const daysOf = (sinceMs: number) =>
+  const daysSince = (sinceMs: number) =>
     sql`organization_id = ${organizationId} AND customer_id = ${customers.customerId} AND day_ms >= ${sinceMs}`;
   return [
     ...(canceled === undefined ? [] : [canceled ? isNotNull(customers.canceledAtMs) : isNull(customers.canceledAtMs)]),
@@ -200,14 +205,14 @@ function narrowedBy(organizationId: OrganizationId, filter: CustomerFilter, nowM
       ? []
       : [
           sql`(SELECT SUM(failed_calls) > 0 AND SUM(failed_calls) >= ${failing.share} * SUM(calls)
-            FROM ${customerDays} WHERE ${daysOf(failing.sinceMs)})`,
+            FROM ${customerDays} WHERE ${daysSince(failing.sinceMs)})`,
         ]),
     ...(uses === undefined
       ? []
       : [
           holds(
             sql`EXISTS (SELECT 1 FROM ${customerDays} INDEXED BY customer_days_by_model
-              WHERE paid_model IN (SELECT value FROM json_each(${JSON.stringify(uses.models)})) AND ${daysOf(uses.sinceMs)} AND calls > 0)`,
+              WHERE paid_model IN (SELECT value FROM json_each(${JSON.stringify(uses.models)})) AND ${daysSince(uses.sinceMs)} AND calls > 0)`,
             uses.wanted,
           ),
         ]),
@@ -269,7 +274,7 @@ async function searchCustomers(
   const { items, next } = await listCustomers(db, others, place, limit - named.length);
   return {
     items: [...named.map(({ customer }) => customer), ...items],
-    nextCursor: next && cursorOf(SEARCH + String(next.values[0])),
+    nextCursor: next && encodeCursor(SEARCH + String(next.values[0])),
   };
 }
 

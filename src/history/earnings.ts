@@ -7,7 +7,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { database, prepare } from '../config/database.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
-import { type AskedCustomers, idsOf } from './asked-customers.ts';
+import { type AskedCustomers, customerIdsQuery } from './asked-customers.ts';
 import { meterEvents } from './schema/index.ts';
 import { addFigures, COST_AND_CHARGE, type CostAndCharge, moreThanEarlier, totalsBefore } from './usage-figures.ts';
 
@@ -33,7 +33,7 @@ export async function sumCustomerEarnings(
   const db = await database(env, organizationId);
   const asked = sql`asked AS MATERIALIZED (
     SELECT ids.id AS customer_id, parts.key AS part, parts.value ->> 'startMs' AS start_ms, parts.value ->> 'endMs' AS end_ms
-    FROM ${idsOf(organizationId, customers)} ids CROSS JOIN json_each(${JSON.stringify(parts)}) parts)`;
+    FROM ${customerIdsQuery(organizationId, customers)} ids CROSS JOIN json_each(${JSON.stringify(parts)}) parts)`;
   const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   const before = (name: string, end: string) =>
     totalsBefore(name, { among, customer: sql.raw('asked.customer_id'), atMs: sql.raw(end) });

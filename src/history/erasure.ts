@@ -25,24 +25,24 @@ interface Deletion {
   rowsMax: number;
 }
 
-const rowsOf = (table: string, key = 'rowid'): Deletion => ({ table, key, rowsMax: DELETE_ROWS_MAX });
+const deleteFrom = (table: string, key = 'rowid'): Deletion => ({ table, key, rowsMax: DELETE_ROWS_MAX });
 
 /**
  * The tables with a customer's data, by the name that the answer gives them; usage hours are removed together with
  * their part of the organization's sums.
  */
 const DELETIONS = {
-  customers: [rowsOf('customers')],
-  calls: [rowsOf('calls')],
-  meterEvents: [rowsOf('meter_events')],
-  creditEntries: [rowsOf('credit_entries', '(organization_id, customer_id, entry_id)')],
+  customers: [deleteFrom('customers')],
+  calls: [deleteFrom('calls')],
+  meterEvents: [deleteFrom('meter_events')],
+  creditEntries: [deleteFrom('credit_entries', '(organization_id, customer_id, entry_id)')],
   usageHours: [
-    rowsOf('denied_hours', '(organization_id, customer_id, hour_ms, feature)'),
-    rowsOf('failed_hours', '(organization_id, customer_id, hour_ms)'),
-    ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => rowsOf(table, `(${key})`)),
+    deleteFrom('denied_hours', '(organization_id, customer_id, hour_ms, feature)'),
+    deleteFrom('failed_hours', '(organization_id, customer_id, hour_ms)'),
+    ...TOTALS_OF_CUSTOMERS.map(({ table, key }) => deleteFrom(table, `(${key})`)),
   ],
-  events: [rowsOf('organization_events')],
-  samples: [{ ...rowsOf('samples'), rowsMax: DELETE_SAMPLES_MAX }],
+  events: [deleteFrom('organization_events')],
+  samples: [{ ...deleteFrom('samples'), rowsMax: DELETE_SAMPLES_MAX }],
 };
 
 /**

@@ -132,8 +132,8 @@ export async function readModelTraffic(env: Env, query: TrafficQuery): Promise<M
     const sinceMs = await pageStart(db, query, beforeMs);
     const among = amongCalls(query, { sinceMs, beforeMs });
     const [traffic, shares] = await db.$client.batch([
-      prepare(db, trafficOf(query, among)),
-      prepare(db, sharesOf(among)),
+      prepare(db, trafficQuery(query, among)),
+      prepare(db, sharesQuery(among)),
     ]);
     for (const row of (traffic?.results ?? []) as TrafficRow[]) addTraffic(trafficOfName(found, row.name), row);
     for (const row of (shares?.results ?? []) as ShareRow[]) addShare(trafficOfName(found, row.name), row);
@@ -164,7 +164,7 @@ function amongCalls(
     AND ${sql.raw(MODEL)} IN (SELECT value FROM json_each(${JSON.stringify(names)}))`;
 }
 
-function trafficOf({ thresholds }: TrafficQuery, among: SQL): SQL {
+function trafficQuery({ thresholds }: TrafficQuery, among: SQL): SQL {
   return sql`WITH ran AS MATERIALIZED (
       SELECT ${sql.raw(MODEL)} AS name, pricing_mode, status, cost_nano_usd, pricing_snapshot_id, input_tokens, cached_input_tokens,
         cache_write_input_tokens, response_tokens, searches, record -> '$.outcome.usage' AS usage,
@@ -177,7 +177,7 @@ function trafficOf({ thresholds }: TrafficQuery, among: SQL): SQL {
     FROM ran GROUP BY 1, 2, 3, 4, 5, 6, 7`;
 }
 
-function sharesOf(among: SQL): SQL {
+function sharesQuery(among: SQL): SQL {
   return sql`SELECT ${sql.raw(MODEL)} AS name, customer_id AS customerId, COALESCE(feature, '') AS feature,
       usage_plan_version_id AS usagePlanVersionId, COUNT(*) AS calls,
       CAST(SUM(COALESCE(cost_nano_usd, 0) / 1000000000) AS TEXT) AS costUsd,

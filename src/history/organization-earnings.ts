@@ -77,12 +77,12 @@ export async function readOrganizationEarnings(
   const lists = (['feature', 'model'] as const).filter((dimension) => by.includes(dimension));
   const [total, size, months, subscribers, ...grouped] = (await db.$client.batch(
     [
-      totalOf(organizationId, period),
+      totalQuery(organizationId, period),
       sql`SELECT customers FROM ${organizationSizes} WHERE organization_id = ${organizationId}`,
-      planMonthsOf(organizationId, passed),
+      planMonthsQuery(organizationId, passed),
       sql`SELECT usage_plan_version_id AS version, COUNT(*) AS customers FROM ${subscribed(organizationId, passed)} GROUP BY 1`,
-      ...(lists.length > 0 ? [groupsOf(organizationId, period, lists, groupsMax)] : []),
-      ...(by.includes('plan') ? [versionsOf(organizationId, period)] : []),
+      ...(lists.length > 0 ? [groupsQuery(organizationId, period, lists, groupsMax)] : []),
+      ...(by.includes('plan') ? [versionsQuery(organizationId, period)] : []),
     ].map((query) => prepare(db, query)),
   )) as unknown as [
     D1Result<GroupRow>,
@@ -92,10 +92,10 @@ export async function readOrganizationEarnings(
     ...D1Result<GroupRow>[],
   ];
   const groups = grouped.flatMap(({ results }) => results);
-  const of = (dimension: string) => groups.filter((row) => row.dimension === dimension).map(groupOf);
+  const of = (dimension: string) => groups.filter((row) => row.dimension === dimension).map(toGroup);
   const hasPlans = by.includes('plan') && (size.results[0]?.customers ?? 0) <= CUSTOMERS_READ_MAX;
   return {
-    total: groupOf(total.results[0] as GroupRow),
+    total: toGroup(total.results[0] as GroupRow),
     features: of('feature'),
     models: of('model'),
     versions: hasPlans ? of('version') : null,
@@ -108,14 +108,14 @@ export async function readOrganizationEarnings(
   };
 }
 
-function groupOf(row: GroupRow): EarningsGroup {
+function toGroup(row: GroupRow): EarningsGroup {
   return { key: row.key, completedCalls: Number(row.completedCalls), ...COST_AND_CHARGE.read(row) };
 }
 
 const FIGURE_NAMES = sql.raw(COST_AND_CHARGE.columns.join(', '));
 
 /** One row: the sum of all outcomes. */
-function totalOf(organizationId: OrganizationId, period: Period): SQL {
+function totalQuery(organizationId: OrganizationId, period: Period): SQL {
   const parts = wholeDays(period).map(({ unit, startMs, endMs }) => {
     const [all, at] = unit === 'day' ? [organizationDays, sql.raw('day_ms')] : [organizationHours, sql.raw('hour_ms')];
     return sql`SELECT key AS outcome, ${FIGURE_NAMES} FROM ${all}
@@ -127,7 +127,7 @@ function totalOf(organizationId: OrganizationId, period: Period): SQL {
 }
 
 /** By feature, by model, or both. Charges of custom meters belong to the feature that their increments name. */
-function groupsOf(
+function groupsQuery(
   organizationId: OrganizationId,
   period: Period,
   dimensions: readonly ('feature' | 'model')[],
@@ -178,9 +178,9 @@ const planChanges = (organizationId: OrganizationId, fromMs: number) =>
  * start. Then each change moves the time before it from the later version to the earlier one, so that a chain of
  * changes leaves each version its own time.
  */
-function planMonthsOf(organizationId: OrganizationId, period: Period): SQL {
+function planMonthsQuery(organizationId: OrganizationId, period: Period): SQL {
   const { fromMs, toMs } = period;
-  const months = JSON.stringify(monthsOf(period));
+  const months = JSON.stringify(listMonths(period));
   const before = (version: string, sign: 1 | -1) =>
     sql`SELECT changed.${sql.raw(version)}, MAX(created_at_ms, ${whole(fromMs)}),
         MIN(COALESCE(canceled_at_ms, ${whole(toMs)}), at_ms, ${whole(toMs)}), ${whole(sign)}
@@ -198,7 +198,7 @@ function planMonthsOf(organizationId: OrganizationId, period: Period): SQL {
 }
 
 /** The calendar months (UTC) of a period: the start of each, and its part of the period. */
-function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
+function listMonths({ fromMs, toMs }: Period): [number, number, number][] {
   const months: [number, number, number][] = [];
   for (let startMs = fromMs; startMs < toMs; startMs = months.at(-1)?.[2] ?? toMs) {
     const at = new Date(startMs);
@@ -209,7 +209,7 @@ function monthsOf({ fromMs, toMs }: Period): [number, number, number][] {
 }
 
 /** The usage of customers while they had each version, computed in the same way, to the hour of a change. */
-function versionsOf(organizationId: OrganizationId, { fromMs, toMs }: Period): SQL {
+function versionsQuery(organizationId: OrganizationId, { fromMs, toMs }: Period): SQL {
   const among = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   const before = (name: string, atMs: SQL) =>
     totalsBefore(name, { among, customer: sql.raw('uses.customer_id'), atMs });

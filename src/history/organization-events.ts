@@ -9,7 +9,7 @@ import { EVENT_RETENTION_DAYS } from '../contract/events.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { organizationEvents } from './schema/index.ts';
 
@@ -65,7 +65,7 @@ export async function findOrganizationEvents(
     )
     .orderBy(desc(eventId))
     .limit(limit + 1);
-  return pageOf(rows, limit, (row) => row.eventId);
+  return makePage(rows, limit, (row) => row.eventId);
 }
 
 /** Records events. An event whose id exists is left unchanged, so the same events may be sent again. */

@@ -21,7 +21,7 @@ const IS_OLDER = `organization_id = ?1 AND (pending_usage_plan_version_id IN (${
 export async function countOlderSubscriptions(env: Env, of: OlderThan): Promise<number> {
   const row = await (await database(env, of.organizationId)).$client
     .prepare(`SELECT COUNT(*) AS total FROM customers WHERE ${IS_OLDER}`)
-    .bind(...(await valuesOf(env, of)))
+    .bind(...(await versionValues(env, of)))
     .first<{ total: number }>();
   return row?.total ?? 0;
 }
@@ -35,13 +35,13 @@ export async function findOlderSubscriptions(
 ): Promise<CustomerId[]> {
   const { results } = await (await database(env, of.organizationId)).$client
     .prepare(`SELECT customer_id FROM customers WHERE ${IS_OLDER} AND customer_id > ?4 ORDER BY customer_id LIMIT ?5`)
-    .bind(...(await valuesOf(env, of)), after ?? '', limit)
+    .bind(...(await versionValues(env, of)), after ?? '', limit)
     .all<{ customer_id: CustomerId }>();
   return results.map((row) => row.customer_id);
 }
 
 /** The versions of plans are in the configuration's database. */
-async function valuesOf(env: Env, { organizationId, target, when }: OlderThan): Promise<unknown[]> {
+async function versionValues(env: Env, { organizationId, target, when }: OlderThan): Promise<unknown[]> {
   const older = await findOlderVersions(env, organizationId, target.planId, target.version);
   return [organizationId, JSON.stringify(older), when];
 }

@@ -12,7 +12,7 @@ import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Replenish } from '../domain/period.ts';
 import type { Env } from '../env.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
-import { type AskedCustomers, idsOf } from './asked-customers.ts';
+import { type AskedCustomers, customerIdsQuery } from './asked-customers.ts';
 import { customers, organizationEvents, planVersions } from './schema/index.ts';
 
 /**
@@ -50,12 +50,12 @@ export async function findPlanSpans(
     SELECT customer_id AS customerId, usage_plan_version_id AS usagePlanVersionId, created_at_ms AS createdAtMs,
       canceled_at_ms AS canceledAtMs,
       (SELECT json_group_array(json_array(at_ms, version)) FROM (${changes})) AS changes
-    FROM ${idsOf(organizationId, asked)} asked CROSS JOIN ${customers} somebody
+    FROM ${customerIdsQuery(organizationId, asked)} asked CROSS JOIN ${customers} somebody
       ON somebody.organization_id = ${organizationId} AND somebody.customer_id = asked.id`);
-  return new Map(rows.map((row) => [row.customerId, spansOf(row)]));
+  return new Map(rows.map((row) => [row.customerId, planSpans(row)]));
 }
 
-function spansOf({ usagePlanVersionId, createdAtMs, canceledAtMs, changes }: SubscriptionRow): PlanSpan[] {
+function planSpans({ usagePlanVersionId, createdAtMs, canceledAtMs, changes }: SubscriptionRow): PlanSpan[] {
   const spans: PlanSpan[] = [];
   let [endMs, version] = [canceledAtMs ?? Number.POSITIVE_INFINITY, usagePlanVersionId];
   for (const [atMs, previous] of JSON.parse(changes) as [number, string][]) {

@@ -14,8 +14,8 @@ import type { MeterEvent } from '../domain/custom-meter.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, partsOfNano } from '../domain/money.ts';
 import { isOnCredit } from '../domain/next-payer.ts';
-import { wasDenied, worstMeterOf } from '../domain/summary.ts';
-import { balanceOf, type LedgerEntry } from '../domain/wallet.ts';
+import { findWorstMeter, wasDenied } from '../domain/summary.ts';
+import { type LedgerEntry, sumBalance } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from '../objects/projection-page.ts';
 import { COUNTED_COLUMNS } from './roll-ups.ts';
 import {
@@ -119,7 +119,7 @@ function projectCustomer(
   { periodCostNanoUsd, lastCallAtMs }: CustomerFigures,
 ): Row<typeof customers> {
   const { subscription, contact } = account;
-  const worst = worstMeterOf(account);
+  const worst = findWorstMeter(account);
   const cost = partsOfNano(periodCostNanoUsd);
   const columns = {
     organization_id: account.organizationId,
@@ -145,7 +145,7 @@ function projectCustomer(
     period_cost_usd: cost.usd,
     period_cost_rest_nano_usd: cost.restNanoUsd,
     last_call_at_ms: lastCallAtMs ?? 0,
-    balance_nano_usd: balanceOf(account.wallet, 'USD').toString(),
+    balance_nano_usd: sumBalance(account.wallet, 'USD').toString(),
     on_credit: isOnCredit(account) ? 1 : 0,
     denied: wasDenied(account) ? 1 : 0,
     revision: account.revision,

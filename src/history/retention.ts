@@ -11,7 +11,7 @@
 
 import { and, eq, isNotNull } from 'drizzle-orm';
 import { configDatabase, namedDatabase } from '../config/database.ts';
-import { retentionOf, usageKeptSinceMs } from '../config/kept-part.ts';
+import { usageKeptSinceMs, withRetentionDefaults } from '../config/kept-part.ts';
 import { RETENTION_DAYS_MAX, RETENTION_DEFAULTS, type Retention } from '../contract/operator.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
@@ -97,7 +97,9 @@ export async function deleteExpiredHistory(env: Env, name: DatabaseName, nowMs: 
     .where(and(eq(organizations.database, name), isNotNull(organizations.retention)));
   /** The cutoffs of organizations with a retention of their own, and the cutoff of all others. */
   const cutoffs = (cutoff: (retention: Retention) => number) => ({
-    own: JSON.stringify(own.map(({ organizationId, retention }) => [organizationId, cutoff(retentionOf(retention))])),
+    own: JSON.stringify(
+      own.map(({ organizationId, retention }) => [organizationId, cutoff(withRetentionDefaults(retention))]),
+    ),
     others: cutoff(RETENTION_DEFAULTS),
   });
   const budget: Budget = { statements: STATEMENTS_MAX };

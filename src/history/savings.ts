@@ -71,10 +71,14 @@ export async function sumSavings(
   ]);
   const [total] = totals;
   if (!total) throw new Error('a sum has one row');
-  return { total: sumsOf(total), byFeature: byFeature.map(sumsOf), byTechnique: byTechnique.map(sumsOf) };
+  return {
+    total: withExactCosts(total),
+    byFeature: byFeature.map(withExactCosts),
+    byTechnique: byTechnique.map(withExactCosts),
+  };
 }
 
-function sumsOf<Row extends { avoidedUsd: string; avoidedRestNanoUsd: string }>({
+function withExactCosts<Row extends { avoidedUsd: string; avoidedRestNanoUsd: string }>({
   avoidedUsd,
   avoidedRestNanoUsd,
   ...row

@@ -77,7 +77,7 @@ export async function readDatabaseSizes(env: Env, nowMs: number): Promise<Databa
   const read = await Promise.all(databaseNames(env).map((name) => readDatabase(env, name, nowMs)));
   return {
     databases: read.map(({ database }) => database),
-    organizations: await largestOf(
+    organizations: await findLargest(
       env,
       read.map(({ largest }) => largest),
     ),
@@ -117,15 +117,15 @@ async function readDatabase(
 }
 
 /** The largest organizations of all databases: by the largest of their shares of all customers, calls and sample bytes. */
-async function largestOf(env: Env, databases: readonly LargestRow[][]): Promise<OrganizationSize[]> {
+async function findLargest(env: Env, databases: readonly LargestRow[][]): Promise<OrganizationSize[]> {
   const total = (sum: 'allCustomers' | 'allCalls' | 'allBytes') =>
     databases.reduce((all, [first]) => all + (first?.[sum] ?? 0), 1);
   const [customers, calls, bytes] = [total('allCustomers'), total('allCalls'), total('allBytes')];
-  const shareOf = (row: LargestRow) =>
+  const largestShare = (row: LargestRow) =>
     Math.max(row.customers / customers, row.callsLastWeek / calls, row.sampleBytes / bytes);
   const rows = databases
     .flat()
-    .toSorted((a, b) => shareOf(b) - shareOf(a) || (a.organizationId < b.organizationId ? -1 : 1))
+    .toSorted((a, b) => largestShare(b) - largestShare(a) || (a.organizationId < b.organizationId ? -1 : 1))
     .slice(0, ORGANIZATIONS_MAX);
   // Organizations without any history fill up the list.
   const settings = {

@@ -9,7 +9,7 @@ import {
   configDatabase,
   type Database,
   database,
-  databaseNameOf,
+  findDatabaseName,
   namedDatabase,
   prepare,
   type Statement,
@@ -75,7 +75,7 @@ async function isIn(db: Database, organizationId: OrganizationId, stripeCustomer
 
 /** Whether the organization's own database has the id, if that is another database. */
 async function isUngathered(env: Env, organizationId: OrganizationId, stripeCustomerId: string): Promise<boolean> {
-  const name = await databaseNameOf(env, organizationId);
+  const name = await findDatabaseName(env, organizationId);
   return name !== CONFIG_DATABASE && isIn(namedDatabase(env, name), organizationId, stripeCustomerId);
 }
 

@@ -36,12 +36,12 @@ function isUnpriced({ organizationId, fromMs, toMs, names }: UnpricedCalls): SQL
     lt(calls.finishedAtMs, toMs),
     LACKS_PRICE,
     isNotNull(calls.modelUsed),
-    names === null ? undefined : ranOneOf(JSON.stringify(names)),
+    names === null ? undefined : ranAnyModel(JSON.stringify(names)),
   );
 }
 
 /** Whether the call, or a part of it, ran one of the models in a JSON list. */
-function ranOneOf(names: string): SQL {
+function ranAnyModel(names: string): SQL {
   const isOne = (model: SQL) => sql`${model} IN (SELECT value FROM json_each(${names}))`;
   return sql`(${isOne(sql`${calls.modelUsed}`)} OR EXISTS (SELECT 1 FROM ${PARTS} WHERE ${isOne(MODEL_OF_PART)}))`;
 }

@@ -21,7 +21,7 @@ export const STEP_MS: Record<Step, number> = { hour: HOUR_MS, day: DAY_MS };
 const FIGURES = new FigureSet(['calls', 'unpricedCalls', 'inputTokens', 'outputTokens', 'costNanoUsd']);
 const SUMS = FIGURES.selectText(summed);
 
-/** Where usage belongs. */
+/** The place of usage in the period. */
 interface Place {
   /** Steps since the start of the period. */
   place: number;
@@ -40,7 +40,7 @@ export async function findUsageCourse(
   models: readonly string[],
 ): Promise<CourseUsage[]> {
   const db = await database(env, organizationId);
-  const { all, ofModels } = partsOf(organizationId, filter, step, models);
+  const { all, ofModels } = courseQuery(organizationId, filter, step, models);
   // Literals, because D1 binds numbers as floating-point ones, and the position is a quotient of integers.
   const place = sql.raw(`(at_ms - ${filter.fromMs}) / ${STEP_MS[step]}`);
   const queries = [
@@ -54,7 +54,7 @@ export async function findUsageCourse(
 }
 
 /** The rows of the period: all of them, and the rows of the models. */
-function partsOf(
+function courseQuery(
   organizationId: OrganizationId,
   { fromMs, toMs, customerId, feature }: UsageFilter,
   step: Step,

@@ -15,7 +15,7 @@ const COLUMNS = {
   outputTokens: [usageHours.outputTokens],
   reasoningTokens: [usageHours.reasoningTokens],
   searches: [usageHours.searches],
-  /** Of the calls, those with provisional usage, and their part of the cost. */
+  /** The calls with provisional usage, and their part of the cost. */
   provisionalCalls: [usageHours.provisionalCalls],
   provisionalCostNanoUsd: [usageHours.provisionalCostUsd, usageHours.provisionalCostRestNanoUsd],
   costNanoUsd: [usageHours.costUsd, usageHours.costRestNanoUsd],

@@ -103,7 +103,7 @@ export async function sumUsage<D extends Dimension>(
   const { customerId, feature } = filter;
   const queriesOf =
     customerId !== undefined ? customerQueries : feature !== undefined ? featureQueries : organizationQueries;
-  const queries = queriesOf(scopeOf(organizationId, filter), dimensions, groupsMax, days);
+  const queries = queriesOf(chooseScope(organizationId, filter), dimensions, groupsMax, days);
   const db = await database(env, organizationId);
   const results = await db.$client.batch<GroupRow>(queries.map((query) => prepare(db, query)));
   const groups = Object.fromEntries(dimensions.map((dimension) => [dimension, [] as UsageGroup[]])) as Record<
@@ -115,7 +115,7 @@ export async function sumUsage<D extends Dimension>(
   return groups;
 }
 
-/** Whose usage is summed, and of which period. */
+/** The organization whose usage is summed, and the period. */
 interface Scope extends UsageFilter {
   organizationId: OrganizationId;
   /** A customer's cost by week, and totals by the end of each hour: for all usage, or for the feature. */
@@ -125,7 +125,7 @@ interface Scope extends UsageFilter {
   among: (table: SQL) => SQL;
 }
 
-function scopeOf(organizationId: OrganizationId, filter: UsageFilter): Scope {
+function chooseScope(organizationId: OrganizationId, filter: UsageFilter): Scope {
   const ofOrganization = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
   return filter.feature === undefined
     ? { ...filter, organizationId, weeks: customerWeeks, runningTotals: customerRunningTotals, among: ofOrganization }
@@ -143,7 +143,7 @@ function organizationQueries(scope: Scope, dimensions: readonly Dimension[], gro
     // Every call has an outcome, and there are only four of them.
     const hours = sql`${organizationHours} WHERE organization_id = ${organizationId} AND dimension = 'outcome'
       AND hour_ms >= ${fromMs} AND hour_ms < ${toMs}`;
-    queries.push(groupsOf('day', dayAmong(days), hours, sql`place`, days.length));
+    queries.push(dimensionQuery('day', dayAmong(days), hours, sql`place`, days.length));
   }
   const lists = dimensions.filter((dimension) => dimension !== 'day' && dimension !== 'customer');
   if (lists.length > 0) {
@@ -156,7 +156,13 @@ function organizationQueries(scope: Scope, dimensions: readonly Dimension[], gro
     const grouped = sql`WITH grouped AS MATERIALIZED (
       SELECT dimension, key, ${SUMS} FROM (${sql.join(parts, sql` UNION ALL `)}) GROUP BY dimension, key)`;
     const groups = lists.map((dimension) =>
-      groupsOf(dimension, sql.raw('key'), sql.raw(`grouped WHERE dimension = '${dimension}'`), BY_COST, groupsMax),
+      dimensionQuery(
+        dimension,
+        sql.raw('key'),
+        sql.raw(`grouped WHERE dimension = '${dimension}'`),
+        BY_COST,
+        groupsMax,
+      ),
     );
     queries.push(sql`${grouped} ${sql.join(groups, sql` UNION ALL `)}`);
   }
@@ -174,7 +180,7 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
       SELECT ${Math.ceil(fromMs / HOUR_MS) * HOUR_MS} UNION ALL SELECT at_ms + ${HOUR_MS} FROM hours WHERE at_ms + ${HOUR_MS} < ${toMs})`;
     const used = sql`hours CROSS JOIN ${organizationHours}
       WHERE organization_id = ${organizationId} AND dimension = 'feature' AND hour_ms = at_ms AND key = ${feature}`;
-    queries.push(sql`${hours} ${groupsOf('day', dayAmong(days), used, sql`place`, days.length)}`);
+    queries.push(sql`${hours} ${dimensionQuery('day', dayAmong(days), used, sql`place`, days.length)}`);
   }
   const lists = dimensions.filter((dimension) => dimension !== 'day' && dimension !== 'customer');
   if (lists.length > 0) {
@@ -183,7 +189,7 @@ function featureQueries(scope: Scope, dimensions: readonly Dimension[], groupsMa
       return sql`SELECT feature, provider, model, outcome, ${COLUMNS} FROM ${table}
         WHERE ${among(sql`${table}`)} AND ${at} >= ${startMs} AND ${at} < ${endMs}`;
     });
-    queries.push(listsOf(lists, sql`(${sql.join(parts, sql` UNION ALL `)})`, groupsMax));
+    queries.push(listsQuery(lists, sql`(${sql.join(parts, sql` UNION ALL `)})`, groupsMax));
   }
   if (dimensions.includes('customer')) queries.push(topCustomersByCost(scope, groupsMax));
   return queries;
@@ -216,7 +222,7 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
       SELECT customer_id FROM costs WHERE cost >= COALESCE((SELECT cost FROM costs ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0)),
     combined AS (SELECT top.customer_id, ${FIGURES.select(moreThanEarlier)} FROM top CROSS JOIN ${before('later', toMs)}
       LEFT JOIN ${before('earlier', fromMs)})
-    ${groupsOf('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
+    ${dimensionQuery('customer', sql.raw('customer_id'), sql.raw('combined'), BY_COST, groupsMax)}`;
 }
 
 /**
@@ -260,7 +266,7 @@ function customerQueries(scope: Scope, dimensions: readonly Dimension[], groupsM
   const lists = dimensions.filter((dimension) => dimension !== 'day');
   if (lists.length === 0) return queries;
   const where = sql`${among(sql`${usageHours}`)} AND customer_id = ${customerId} AND hour_ms >= ${fromMs} AND hour_ms < ${toMs}`;
-  return [...queries, listsOf(lists, sql`${usageHours} WHERE ${where}`, groupsMax)];
+  return [...queries, listsQuery(lists, sql`${usageHours} WHERE ${where}`, groupsMax)];
 }
 
 /** A customer's running total at the end of each day, less the one at its start, as far as it is in the period. */
@@ -273,21 +279,21 @@ function daysOfCustomer({ runningTotals, among, customerId, fromMs, toMs }: Scop
   const from = sql`(SELECT border - 1 AS day, ${differences} FROM (
     SELECT borders.key AS border, ${later} FROM json_each(${JSON.stringify(borders)}) borders
     LEFT JOIN ${totalsBefore('later', { table: runningTotals, among, customer: sql`${customerId}`, atMs: sql.raw('borders.value') })}))`;
-  return groupsOf('day', sql.raw('day'), from, sql`place`, days.length);
+  return dimensionQuery('day', sql.raw('day'), from, sql`place`, days.length);
 }
 
 /** The groups of each list, from rows that have all their columns. D1 allows five parts of a UNION. */
-function listsOf(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
+function listsQuery(lists: readonly Listed[], from: SQL, groupsMax: number): SQL {
   const columns = sql.raw(lists.map((dimension) => LISTED[dimension].name).join(', '));
   const parts = lists.map((dimension) =>
-    groupsOf(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), BY_COST, groupsMax),
+    dimensionQuery(dimension, sql.raw(LISTED[dimension].name), sql.raw('combined'), BY_COST, groupsMax),
   );
   return sql`WITH combined AS MATERIALIZED (SELECT ${columns}, ${SUMS} FROM ${from} GROUP BY ${columns})
     ${sql.join(parts, sql` UNION ALL `)}`;
 }
 
 /** The groups of one dimension in order. A group without calls, left behind by a call that changed, is not listed. */
-function groupsOf(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
+function dimensionQuery(dimension: Dimension, place: SQL, from: SQL, order: SQL, groupsMax: number): SQL {
   return sql`SELECT ${sql.raw(`'${dimension}'`)} AS dimension, CAST(place AS TEXT) AS key, ${FIGURES.selectText((name) => name)} FROM (
     SELECT ${place} AS place, ${SUMS} FROM ${from} GROUP BY 1 HAVING SUM(calls) > 0 ORDER BY ${order} LIMIT ${groupsMax})`;
 }

@@ -114,7 +114,7 @@ export function presentDiscovery({ catalog, day }: Provenance): object {
 function presentCommon(resolution: Resolution, { catalog, day }: Provenance) {
   const { model, status, action, providerReplacementModelKey, recommendedModelKey, recommendationSource, decisionId } =
     resolution;
-  const keyGuidance = guidanceOf(resolution);
+  const keyGuidance = adviseKey(resolution);
   const { announcedAt, shutdownAt, source } = model?.lifecycle ?? {};
   return {
     schemaVersion: SCHEMA_VERSION as 1,
@@ -143,7 +143,7 @@ function generatedAt(catalog: Catalog, day: string, reviewedAtMs = 0): string {
   return new Date(Math.max(Date.parse(day), catalog.publishedAtMs, reviewedAtMs)).toISOString();
 }
 
-function guidanceOf({ requested, model, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
+function adviseKey({ requested, model, preferredAlias, status }: Resolution): FullResolution['keyGuidance'] {
   if (!model || preferredAlias === null) return undefined;
   const preferredModelKey = `${requested.provider}/${preferredAlias}`;
   const shouldUpdate = requested.modelKey !== preferredModelKey && status !== 'RETIRED';

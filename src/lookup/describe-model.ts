@@ -4,8 +4,8 @@
  */
 import { modelOfKey } from '../catalog/matching.ts';
 import { type CatalogModel, modelKeyOf, type ReportedEnd } from '../catalog/model.ts';
-import { pricingAt, ratesOf } from '../catalog/prices.ts';
-import { reportedEndsOf } from '../catalog/reported-ends.ts';
+import { buildRates, pricingAt } from '../catalog/prices.ts';
+import { listReportedEnds } from '../catalog/reported-ends.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import type { FullResolution } from '../contract/model-lookup.ts';
 import type { NanoUsd } from '../domain/money.ts';
@@ -43,7 +43,7 @@ export async function describeModel(
     matched === undefined ? undefined : catalog.models.find((candidate) => modelKeyOf(candidate) === matched);
   if (resolution && model) {
     const priced = model.pricing ? { ...model, pricing: pricingAt(model.pricing, nowMs) } : model;
-    const reportedEnds = reportedEndsOf(catalog, model, utcDay(nowMs));
+    const reportedEnds = listReportedEnds(catalog, model, utcDay(nowMs));
     return { known: true, model: priced, daysLeft: listed(view, model).daysLeft, reportedEnds, resolution };
   }
   const asked = resolution?.requested.modelKey ?? readablePath(rawPath).slice(1);
@@ -52,7 +52,7 @@ export async function describeModel(
 
 /** The cost of each component under standard conditions, in nano-USD per million units. */
 export function standardRates(pricing: NonNullable<CatalogModel['pricing']>): ReadonlyMap<Component, NanoUsd> {
-  const standard = ratesOf(pricing).filter(({ when }) => when === undefined);
+  const standard = buildRates(pricing).filter(({ when }) => when === undefined);
   return new Map(standard.map(({ component, nanoUsdPerMillion }) => [component, BigInt(nanoUsdPerMillion)]));
 }
 

@@ -1,10 +1,10 @@
 /**
  * Search for models: those that match every word of the query, or else those with the most similar names.
  */
-import { daysLeft, replacementOf, statusOn } from '../catalog/lifecycle.ts';
+import { daysLeft, findReplacement, statusOn } from '../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import { pricingAt } from '../catalog/prices.ts';
-import { type Reviews, reviewedReplacementOf } from '../catalog/reviews.ts';
+import { findReviewedReplacement, type Reviews } from '../catalog/reviews.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import { currentReviews } from '../config/reviews.ts';
 import type { Env } from '../env.ts';
@@ -96,11 +96,11 @@ export async function listCatalog(env: Env, nowMs: number, defer: Defer, rowsMax
 
 /** The models whose names are most similar to a text, the most similar first. */
 export function nearestModels(catalog: Catalog, text: string): CatalogModel[] {
-  const searched = pairsOf(text);
+  const searched = letterPairs(text);
   return catalog.models
     .map((model) => ({
       model,
-      similarity: Math.max(...namesOf(model).map((name) => similarity(searched, pairsOf(name)))),
+      similarity: Math.max(...searchedNames(model).map((name) => similarity(searched, letterPairs(name)))),
     }))
     .filter((candidate) => candidate.similarity >= SIMILARITY_MIN)
     .toSorted((one, other) => other.similarity - one.similarity || newerFirst(one.model, other.model))
@@ -129,9 +129,9 @@ export function listed(view: ListView, model: CatalogModel): ListedModel {
 
 /** The provider's replacement, or a review's. */
 function saidReplacement({ catalog, reviews }: ListView, model: CatalogModel, day: string): string | null {
-  const official = replacementOf(catalog, model, day)?.live?.modelKey;
+  const official = findReplacement(catalog, model, day)?.live?.modelKey;
   if (official !== undefined) return official;
-  const reviewed = reviewedReplacementOf(catalog, reviews, model, day)?.model;
+  const reviewed = findReviewedReplacement(catalog, reviews, model, day)?.model;
   return reviewed ? modelKeyOf(reviewed) : null;
 }
 
@@ -141,19 +141,19 @@ function withEveryWord(catalog: Catalog, query: string): CatalogModel[] {
   const words = text.split(/\s+/).filter(Boolean).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const rank = (model: CatalogModel) => {
-    const names = namesOf(model).map((name) => name.toLowerCase());
+    const names = searchedNames(model).map((name) => name.toLowerCase());
     return names.includes(text) ? 0 : names.some((name) => name.startsWith(text)) ? 1 : 2;
   };
   return catalog.models
     .filter((model) => {
-      const said = [...namesOf(model), model.family, model.kind].join(' ').toLowerCase();
+      const said = [...searchedNames(model), model.family, model.kind].join(' ').toLowerCase();
       return words.every((word) => said.includes(word));
     })
     .toSorted((one, other) => rank(one) - rank(other) || newerFirst(one, other))
     .slice(0, FOUND_MAX);
 }
 
-function namesOf(model: CatalogModel): string[] {
+function searchedNames(model: CatalogModel): string[] {
   return [modelKeyOf(model), model.model, model.displayName, ...model.aliases];
 }
 
@@ -166,7 +166,7 @@ function compare(one: string | null, other: string | null): number {
 }
 
 /** Pairs of neighbouring letters and digits. */
-function pairsOf(text: string): Set<string> {
+function letterPairs(text: string): Set<string> {
   const letters = text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   return new Set(Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2)));
 }

@@ -52,7 +52,7 @@ const answersByCatalog = new WeakMap<CatalogInUse, AnswersOfDay>();
 export function cachedAnswer(env: Env, asked: string, nowMs: number): LookupAnswer | null {
   const inUse = catalogInMemory(env, nowMs);
   const reviews = reviewsInMemory(nowMs);
-  return (inUse && reviews && answerTo(asked, answersOf(inUse, reviews, nowMs))) ?? null;
+  return (inUse && reviews && answerTo(asked, answersForDay(inUse, reviews, nowMs))) ?? null;
 }
 
 function answerTo(asked: string, { answers, questions }: AnswersOfDay): LookupAnswer | undefined {
@@ -67,7 +67,7 @@ export async function answersOfDay(
   defer: (work: Promise<unknown>) => void,
 ): Promise<AnswersOfDay> {
   const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
-  return answersOf(inUse, reviews, nowMs);
+  return answersForDay(inUse, reviews, nowMs);
 }
 
 /**
@@ -83,7 +83,7 @@ export async function lookUp(
   limit: () => Promise<Refusal<'RATE_LIMITED'> | null> = async () => null,
 ): Promise<LookupResult> {
   const [inUse, reviews] = await Promise.all([currentCatalog(env, defer), currentReviews(env, defer)]);
-  const ofDay = answersOf(inUse, reviews, nowMs);
+  const ofDay = answersForDay(inUse, reviews, nowMs);
   const known = answerTo(asked, ofDay);
   if (known) return { ok: true, answer: known };
   const day = utcDay(nowMs);
@@ -114,7 +114,7 @@ function readQuestion(
   provenance: Provenance,
 ): Result<{ question: Question }, Refusal<LookupErrorCode>> {
   if (rawPath === '') return { ok: true, question: null };
-  const parsed = parseRequestedKey(rawPath.slice(1), (name) => keyOf(provenance, name));
+  const parsed = parseRequestedKey(rawPath.slice(1), (name) => certainKey(provenance, name));
   if (!parsed.ok) return parsed;
   const query = LookupQuery.safeParse(parameters);
   if (query.success) return { ok: true, question: { key: parsed.key, query: query.data } };
@@ -140,7 +140,7 @@ async function serialize(body: object, question: object, { catalog, day, problem
   return { etag: `"${hash.slice(0, 32)}"`, body: new TextEncoder().encode(JSON.stringify(body)) };
 }
 
-function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): AnswersOfDay {
+function answersForDay(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): AnswersOfDay {
   const day = Math.floor(nowMs / DAY_MS);
   const known = answersByCatalog.get(inUse);
   if (known?.day === day && known.reviews === reviews) return known;
@@ -155,7 +155,7 @@ function answersOf(inUse: CatalogInUse, reviews: ReviewsInUse, nowMs: number): A
 }
 
 /** The key that a name without a provider certainly means, in the requested spelling if the catalog has it. */
-function keyOf({ catalog, day }: Provenance, name: string): string | null {
+function certainKey({ catalog, day }: Provenance, name: string): string | null {
   const match = matchModel(catalog, name, Date.parse(day));
   if (!match) return null;
   return match.strategy === 'normalized' ? modelKeyOf(match.model) : `${match.model.provider}/${name}`;

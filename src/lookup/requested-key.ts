@@ -13,7 +13,7 @@ const MODEL_LENGTH_MAX = 300;
 const NAMESPACES = new Map<string, Provider>([...PROVIDERS.map((name) => [name, name] as const), ['gemini', 'google']]);
 
 /**
- * `rawPath` is the unchanged path after the lookup's own; `keyOf` returns the key of a name without a provider, if it
+ * `rawPath` is the unchanged path after the lookup's own; `certainKey` returns the key of a name without a provider, if it
  * has one.
  */
 export function parseRequestedKey(

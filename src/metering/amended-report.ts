@@ -9,7 +9,7 @@ import type { CallReport } from '../domain/call-report.ts';
 import { reportOfOutcome } from '../domain/correct-call.ts';
 import type { CallId } from '../domain/ids.ts';
 import { takeUsage, type Usage } from '../domain/usage.ts';
-import { reportOf } from './end-call.ts';
+import { buildReport } from './end-call.ts';
 
 /**
  * The report without its parts, whose prices are looked up later. A call without an outcome reports only the
@@ -31,7 +31,7 @@ export function amendedReport(
     isPremium: isPremium ?? undefined,
     vendorReportedCostUSD: vendorReportedCostUSD ?? undefined,
   };
-  const named = reportOf(end, organization);
+  const named = buildReport(end, organization);
   if (!outcome) return named;
   const before = reportOfOutcome(outcome, []);
   return {

@@ -3,7 +3,7 @@
  * that the service makes itself begin in `gateway/service-calls/begin.ts`, under keys of the same kinds.
  */
 
-import { limitsOf } from '../catalog/limits.ts';
+import { findModelLimits } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
 import { resolvePrice } from '../catalog/prices.ts';
@@ -24,7 +24,7 @@ import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
 import type { Caller } from './caller.ts';
-import { derivedKeyHash, explicitKey, fingerprintOf, isReservedKey } from './idempotency.ts';
+import { derivedKeyHash, explicitKey, hashPayload, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';
 import { withClaimedStripe } from './stripe-customers.ts';
 
@@ -38,9 +38,9 @@ export async function beginCall(
   const closed = closedFeature(caller.limits, request.feature) ?? (await closedEstimate(caller, request));
   if (closed) return closed;
   const { batch: _batch, customerName, ...described } = request;
-  const pricingMode = pricingModeOf(request) ?? 'standard';
+  const pricingMode = choosePricingMode(request) ?? 'standard';
   const friendlyName = request.customerFriendlyName ?? customerName;
-  const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName, pricingMode });
+  const fingerprint = await hashPayload({ ...described, customerFriendlyName: friendlyName, pricingMode });
   const begin = await beginCommand(caller, request, fingerprint, 'standard');
   const command = { ...begin, ...(request.estimate && (await expected(caller, request.estimate, pricingMode))) };
   return underKey(caller, request, headerKey, 'standard', (customer, key) =>
@@ -82,7 +82,7 @@ async function expected(
   const { catalog } = await currentCatalog(env, defer);
   const nowMs = Date.now();
   const price = await resolvePrice(catalog, organization.prices, { modelUsed: model }, nowMs);
-  const { maxOutputTokens: most } = limitsOf(catalog, model, nowMs);
+  const { maxOutputTokens: most } = findModelLimits(catalog, model, nowMs);
   const outputTokens = [maxOutputTokens, most].filter((bound) => bound !== undefined);
   const bound: CallBound = {
     model,
@@ -128,9 +128,9 @@ export async function beginCommand(
     contact: { friendlyName: customerFriendlyName, email: customerEmail },
     namedStripeCustomerId: stripeCustomerId,
     fingerprint,
-    request: { ...labels, requested, holdUsd, pricingMode: pricingModeOf(request) ?? 'standard' },
+    request: { ...labels, requested, holdUsd, pricingMode: choosePricingMode(request) ?? 'standard' },
     ...(models && { models }),
-    tierHints: tierHintsOf(catalog, models, Date.now()),
+    tierHints: buildTierHints(catalog, models, Date.now()),
     callType,
   };
 }
@@ -151,7 +151,7 @@ export async function underKey<Result extends { ok: true } | Refused>(
   const address = customerByName(env, { organizationId, customerId });
   const key = explicitKey(headerKey, request);
   if (key === null) {
-    const pricingMode = pricingModeOf(request) ?? 'standard';
+    const pricingMode = choosePricingMode(request) ?? 'standard';
     const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType, pricingMode });
     return ask(address, (customer) => begin(customer, { source: 'derived', hash }));
   }
@@ -163,7 +163,7 @@ export async function underKey<Result extends { ok: true } | Refused>(
     {
       command: (claimedAtMs) =>
         ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
-      outcomeOf: (outcome) => outcome,
+      toOutcome: (outcome) => outcome,
       undo: () => ask(address, (customer) => customer.void(organizationId, callId)),
     },
   );
@@ -183,7 +183,7 @@ function reservedKey() {
 }
 
 /** `pricingMode` is authoritative over `batch`; `undefined` if both are absent. */
-export function pricingModeOf(request: {
+export function choosePricingMode(request: {
   pricingMode?: PricingMode | undefined;
   batch?: boolean | undefined;
 }): PricingMode | undefined {
@@ -191,12 +191,12 @@ export function pricingModeOf(request: {
   return request.batch === undefined ? undefined : request.batch ? 'batch' : 'standard';
 }
 
-function tierHintsOf(
+function buildTierHints(
   catalog: Catalog,
   models: Caller['organization']['models'],
   nowMs: number,
 ): BeginCommand['tierHints'] {
-  const hintsOf = (preferredModel: string | undefined): TierHints | undefined => {
+  const hintsForModel = (preferredModel: string | undefined): TierHints | undefined => {
     if (preferredModel === undefined) return undefined;
     const model = matchModel(catalog, preferredModel, nowMs)?.model;
     return {
@@ -207,7 +207,7 @@ function tierHintsOf(
   };
   return Object.fromEntries(
     TIERS.flatMap((tier) => {
-      const hints = hintsOf(models?.[tier][0]);
+      const hints = hintsForModel(models?.[tier][0]);
       return hints ? [[tier, hints]] : [];
     }),
   );

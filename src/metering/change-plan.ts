@@ -9,7 +9,7 @@ import type { AnswerTo } from '../contract/operations.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import type { Caller } from './caller.ts';
-import { type BodyKeys, fingerprintOf, requestKey } from './idempotency.ts';
+import { type BodyKeys, hashPayload, requestKey } from './idempotency.ts';
 
 export async function changePlan(
   { env, organization }: Caller,
@@ -20,7 +20,7 @@ export async function changePlan(
   const { organizationId, models } = organization;
   const found = await findPlan(env, organizationId, request.planId);
   if (!found) return refuse('PLAN_NOT_FOUND', 'planId: no such plan');
-  const fingerprint = await fingerprintOf(request);
+  const fingerprint = await hashPayload(request);
   const idempotencyKey = requestKey(headerKey, request);
   return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.switchPlan({
@@ -42,7 +42,7 @@ export async function replenishCustomer(
   headerKey: string | null,
 ): Promise<AnswerTo<'replenishCustomer'>> {
   const { organizationId, models } = organization;
-  const fingerprint = await fingerprintOf(request);
+  const fingerprint = await hashPayload(request);
   const idempotencyKey = requestKey(headerKey, request);
   return ask(customerByName(env, { organizationId, customerId }), (customer) =>
     customer.replenish({ organizationId, idempotencyKey, fingerprint, ...(models && { models }) }),

@@ -1,8 +1,8 @@
 /**
  * Use case of the console: the effect of an estimate's profile on one stored sample, text by text.
  */
-import { messagesOf } from '../compression/conversation.ts';
-import { compressMessages, textsOf } from '../compression/messages.ts';
+import { readMessages } from '../compression/conversation.ts';
+import { compressMessages, listTexts } from '../compression/messages.ts';
 import type { CompressionJob } from '../contract/compression.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
@@ -27,9 +27,9 @@ export async function readExample(
   const sample = await findSample(env, organizationId, exampleSampleId, Date.now());
   if (!sample) return null;
   const { input } = JSON.parse(sample.payload) as { input: unknown };
-  const messages = messagesOf(input);
-  const after = textsOf(compressMessages(messages, profile).messages);
-  const texts = textsOf(messages).flatMap(({ role, text: before }, index) => {
+  const messages = readMessages(input);
+  const after = listTexts(compressMessages(messages, profile).messages);
+  const texts = listTexts(messages).flatMap(({ role, text: before }, index) => {
     const shorter = after[index]?.text ?? before;
     return shorter === before ? [] : [{ role, before, after: shorter }];
   });

@@ -31,7 +31,7 @@ import { ask, customerByCall, customerByName, forgetOwner } from '../objects/add
 import { sha256Hex } from '../platform/hash.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 
 /** The customer who is billed if the request names none. */
 const DEFAULT_CUSTOMER_ID = asCustomerId('default');
@@ -51,7 +51,7 @@ export async function compressPrompt(
   const { callId, promptCompression } = request;
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
-  const fingerprint = await fingerprintOf(request);
+  const fingerprint = await hashPayload(request);
   const answer = await ask(address, (customer) =>
     customer.compressPrompt({
       organizationId,
@@ -161,7 +161,7 @@ export async function startJob(
   const job = {
     jobId,
     organizationId,
-    fingerprint: await fingerprintOf(request),
+    fingerprint: await hashPayload(request),
     filter: {
       customerId,
       feature,
@@ -173,7 +173,7 @@ export async function startJob(
   const start = async () => {
     const total = await countSamples(env, organizationId, job.filter, nowMs);
     return ask(
-      () => jobOf(env, jobId),
+      () => compressionJob(env, jobId),
       (stub) => stub.start(job, prices, total),
     );
   };
@@ -192,7 +192,7 @@ export async function readJob({ env, organization }: Caller, jobId: string): Pro
 
 function findJob(env: Env, organizationId: OrganizationId, jobId: string): Promise<CompressionJob | null> {
   return ask(
-    () => jobOf(env, jobId),
+    () => compressionJob(env, jobId),
     (stub) => stub.read(organizationId),
   );
 }
@@ -203,6 +203,6 @@ function tooManyEstimates() {
   return refuse('RATE_LIMITED', message, { retryAfterSeconds, members: { retryAfterSeconds } });
 }
 
-function jobOf(env: Env, jobId: string) {
+function compressionJob(env: Env, jobId: string) {
   return env.COMPRESSION_JOBS.getByName(jobId);
 }

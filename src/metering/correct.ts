@@ -18,9 +18,9 @@ import { findOldCall } from '../history/calls.ts';
 import { findOldMeterEvent } from '../history/meter-events.ts';
 import { ask, type CustomerAddress, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
 import { amendedReport } from './amended-report.ts';
-import { partOf } from './call-parts.ts';
+import { buildPart } from './call-parts.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 import { refuseForeignStripe } from './stripe-customers.ts';
 
 /** The organization whose record is corrected, and who corrects it. */
@@ -66,9 +66,9 @@ export async function amendCall(
   const report = amendedReport(call.outcome, callId, request, organization);
   const endedAtMs = call.finishedAtMs ?? Date.now();
   // Parts that the request does not name stay.
-  const named = described.parts?.map(partOf) ?? (call.outcome ? otherParts(call.outcome) : []);
+  const named = described.parts?.map(buildPart) ?? (call.outcome ? otherParts(call.outcome) : []);
   const [fingerprint, price, parts] = await Promise.all([
-    fingerprintOf({ callId, ...described }),
+    hashPayload({ callId, ...described }),
     resolvePriceFor(catalog, organization.prices, report, report.usage, endedAtMs),
     pricedParts(catalog, organization.prices, named, endedAtMs),
   ]);

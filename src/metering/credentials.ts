@@ -4,7 +4,7 @@
 
 import { type Credential, findCredential, findCredentialById } from '../config/credentials.ts';
 import { mayBeOldKey } from '../config/old-keys.ts';
-import { holderOf, verifySession } from '../config/session-token.ts';
+import { tokenHolder, verifySession } from '../config/session-token.ts';
 import { API_KEY_PATTERN, type Scope } from '../contract/scopes.ts';
 import { CLIENT_SCOPES, type ClientScope } from '../contract/sessions.ts';
 import type { Env } from '../env.ts';
@@ -18,7 +18,11 @@ import type { Caller } from './caller.ts';
 export type { Credential, Session } from '../config/credentials.ts';
 
 /** `null` if it is unknown, revoked or expired. */
-export async function credentialOf(env: Env, presented: string, defer: Caller['defer']): Promise<Credential | null> {
+export async function verifyCredential(
+  env: Env,
+  presented: string,
+  defer: Caller['defer'],
+): Promise<Credential | null> {
   try {
     return await (API_KEY_PATTERN.test(presented)
       ? keyCredential(env, presented, defer)
@@ -59,6 +63,6 @@ async function sessionCredential(env: Env, token: string, defer: Caller['defer']
     ...key,
     ...(key.limits && { limits: { ...key.limits, ofSession: true } }),
     permissions: new Set(),
-    session: { ...holderOf(claims), customerId, scopes, feature, tags, models },
+    session: { ...tokenHolder(claims), customerId, scopes, feature, tags, models },
   };
 }

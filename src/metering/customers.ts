@@ -9,7 +9,7 @@ import { asCallId, type CustomerId } from '../domain/ids.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { underClaim } from '../objects/claims.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 import { claimForProvisioning } from './stripe-customers.ts';
 
 /** Separates these keys from call ids in the directory: no call id contains a space. */
@@ -24,7 +24,7 @@ export async function provisionCustomer(
   const { organizationId, defaultPlan, alerts, models } = organization;
   const { customerName, ...described } = request;
   const friendlyName = request.customerFriendlyName ?? customerName;
-  const fingerprint = await fingerprintOf({ ...described, customerFriendlyName: friendlyName });
+  const fingerprint = await hashPayload({ ...described, customerFriendlyName: friendlyName });
   const idempotencyKey = explicitKey(headerKey, request);
   const { customerId } = request;
   const foreign = await claimForProvisioning(caller, customerId, request.stripeCustomerId);
@@ -48,7 +48,7 @@ export async function provisionCustomer(
     // The directory has these keys among its call ids.
     { organizationId, key: asCallId(PROVISION_NAMESPACE + idempotencyKey), customerId },
     // An existing customer stays: provisioning under another key would have left the same customer.
-    { command: provision, outcomeOf: (provisioned) => provisioned, undo: async () => undefined },
+    { command: provision, toOutcome: (provisioned) => provisioned, undo: async () => undefined },
   );
   return answer ?? refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 }

@@ -4,7 +4,7 @@
  */
 
 import { type Credential, findCredentialById } from '../config/credentials.ts';
-import { holderOf, type TokenHolder, verifySession } from '../config/session-token.ts';
+import { type TokenHolder, tokenHolder, verifySession } from '../config/session-token.ts';
 import type { CustomerId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import type { Caller } from './caller.ts';
@@ -36,7 +36,7 @@ export async function embedSession(
   return {
     organization: key.organization,
     customerId: claims.customerId,
-    holder: holderOf(claims),
+    holder: tokenHolder(claims),
     origins,
     theme: theme as EmbedSession['theme'],
     variant: variant as EmbedSession['variant'],

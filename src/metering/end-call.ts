@@ -23,12 +23,12 @@ import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { pricingModeOf } from './begin-call.ts';
-import { partOf } from './call-parts.ts';
+import { choosePricingMode } from './begin-call.ts';
+import { buildPart } from './call-parts.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 import { refuseForeignStripe } from './stripe-customers.ts';
-import { vendorReportedOf } from './vendor-reported.ts';
+import { vendorReportedCost } from './vendor-reported.ts';
 
 type Answered = SerializedAnswer<AnswerTo<'endCall'>>;
 
@@ -43,11 +43,11 @@ export async function endCall(caller: Caller, request: EndCallRequest, headerKey
   // Only the object knows the mode that applies, and adds it to the fingerprint.
   const { batch: _batch, pricingMode: _mode, ...described } = request;
   const nowMs = Date.now();
-  const report = reportOf(request, organization);
+  const report = buildReport(request, organization);
   const [fingerprint, price, parts] = await Promise.all([
-    fingerprintOf(described),
+    hashPayload(described),
     resolvePriceFor(catalog, organization.prices, request, report.usage, nowMs),
-    pricedParts(catalog, organization.prices, request.parts?.map(partOf) ?? [], nowMs),
+    pricedParts(catalog, organization.prices, request.parts?.map(buildPart) ?? [], nowMs),
   ]);
   const answer = await ask(address, (customer) =>
     customer.end(
@@ -98,7 +98,7 @@ const CALL_RETENTION_DAYS = CALL_RETENTION_MS / DAY_MS;
  * The report of a request without its parts, whose prices are looked up later. A field that is not read from the
  * request, or not put into the report, does not compile.
  */
-export function reportOf(request: EndCallRequest, organization: OrganizationConfig): CallReport {
+export function buildReport(request: EndCallRequest, organization: OrganizationConfig): CallReport {
   const {
     callId: _callId,
     idempotencyKey: _key,
@@ -125,14 +125,14 @@ export function reportOf(request: EndCallRequest, organization: OrganizationConf
     outputRate: undefined,
     // The application asks its vendor itself.
     changed: undefined,
-    vendorReported: vendorReportedOf(organization, facts.providerUsed, vendorReportedCostUSD),
-    promptCompression: promptCompression && countsOf(promptCompression),
-    pricingMode: pricingModeOf(request),
+    vendorReported: vendorReportedCost(organization, facts.providerUsed, vendorReportedCostUSD),
+    promptCompression: promptCompression && tokenCounts(promptCompression),
+    pricingMode: choosePricingMode(request),
   } satisfies Record<keyof CallReport, unknown>;
 }
 
 /** The caller's own figure of savings is ignored: savings follow from the counts. */
-function countsOf({
+function tokenCounts({
   provider,
   originalTokens,
   compressedTokens,

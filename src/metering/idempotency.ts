@@ -27,7 +27,7 @@ export function requestKey(header: string | null, body: BodyKeys): string {
 }
 
 /** The payload without its key, in canonical form, hashed. */
-export function fingerprintOf(payload: object): Promise<string> {
+export function hashPayload(payload: object): Promise<string> {
   const { idempotencyKey: _key, idempotency: _legacy, ...rest } = payload as BodyKeys;
   return sha256Hex(canonicalJson(rest));
 }

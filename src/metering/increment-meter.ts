@@ -13,7 +13,7 @@ import { sendCommand } from '../objects/command-text.ts';
 import type { IncrementCommand } from '../objects/customer-commands.ts';
 import { timeOrderedId } from '../platform/time-ordered-id.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 
 export async function incrementMeter(
   { env, organization, limits }: Caller,
@@ -28,7 +28,7 @@ export async function incrementMeter(
   rest satisfies Nothing;
   const idempotencyKey = explicitKey(headerKey, request);
   // Without a key, there is no payload to compare with.
-  const fingerprint = idempotencyKey === null ? '' : await fingerprintOf(request);
+  const fingerprint = idempotencyKey === null ? '' : await hashPayload(request);
   // Made here, so that the object recognizes an increment without a key that is sent again.
   const eventId = timeOrderedId(Date.now());
   return ask(customerByName(env, { organizationId, customerId }), (customer) =>

@@ -25,7 +25,7 @@ export interface ModelLimit {
 }
 
 /** `null` if the caller's key is not limited to models. */
-export function modelLimitOf(
+export function keyModelLimit(
   { organization, limits }: Pick<Caller, 'organization' | 'limits'>,
   catalog: Catalog,
   nowMs: number,
@@ -44,7 +44,7 @@ export function openMappings(
   nowMs: number,
 ): TierModels | null {
   const { models } = caller.organization;
-  const limit = models && modelLimitOf(caller, catalog, nowMs);
+  const limit = models && keyModelLimit(caller, catalog, nowMs);
   if (!limit) return models;
   const open = (names: readonly string[]) => names.filter((name) => limit.open.allowsAll(name));
   return { standard: open(models.standard), premium: open(models.premium) };
@@ -57,7 +57,7 @@ export function closedName(
   names: readonly unknown[],
   path: string,
 ): Refused<'MODEL_NOT_ALLOWED'> | null {
-  const limit = modelLimitOf(caller, catalog, Date.now());
+  const limit = keyModelLimit(caller, catalog, Date.now());
   const closed = limit && names.find((name) => typeof name !== 'string' || !limit.open.allowsAll(name));
   return limit && closed !== undefined ? limit.refuse(String(closed), path) : null;
 }

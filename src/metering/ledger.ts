@@ -12,8 +12,8 @@ import { formatUsd } from '../domain/money.ts';
 import { PAYMENTS } from '../domain/wallet.ts';
 import { findLedger } from '../history/credits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { csvOf, exact } from '../platform/csv.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { exact, formatCsv } from '../platform/csv.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import type { Caller } from './caller.ts';
 import { unknownCustomer } from './customers.ts';
 
@@ -29,10 +29,10 @@ export async function listLedger(
   if (!Number.isSafeInteger(beforeId)) {
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   }
-  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const call = callId === undefined ? undefined : ({ kind: 'call', id: callId } as const);
   const subject = eventId === undefined ? call : ({ kind: 'meter_event', id: eventId } as const);
-  const filter = { fromMs: msOf(from), toMs: msOf(to), unit, cause, subject, reference };
+  const filter = { fromMs: parseMs(from), toMs: parseMs(to), unit, cause, subject, reference };
   const rowsMax = limit + 1;
   const stored = await findLedger(env, { organizationId, customerId }, filter, beforeId, rowsMax);
   // A full page does not need the entries before its last one.
@@ -43,7 +43,7 @@ export async function listLedger(
   );
   if (!missing) return unknownCustomer();
   const rows = [...missing, ...stored].sort((a, b) => b.entryId - a.entryId);
-  const { items, nextCursor } = pageOf(rows, limit, ({ entryId }) => String(entryId));
+  const { items, nextCursor } = makePage(rows, limit, ({ entryId }) => String(entryId));
   return accept('LEDGER_LISTED', { items: items.map(present), nextCursor }, Date.now());
 }
 
@@ -88,5 +88,5 @@ export function ledgerCsv({ items }: Pick<Page<LedgerItem>, 'items'>): string {
     creditId: ({ creditId }: LedgerItem) => creditId,
     reference: ({ reference }: LedgerItem) => reference,
   } satisfies Record<keyof LedgerItem, unknown>;
-  return csvOf(columns, items);
+  return formatCsv(columns, items);
 }

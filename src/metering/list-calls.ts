@@ -13,16 +13,16 @@ import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
 import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../history/calls.ts';
-import { csvOf } from '../platform/csv.ts';
+import { formatCsv } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 
 /** The filter of a list in the form that the storage takes. */
-function callFilterOf({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
-  const msOf = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
+function buildCallFilter({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
+  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
-  return { ...filter, fromMs: msOf(from), toMs: msOf(to), costAboveNanoUsd };
+  return { ...filter, fromMs: parseMs(from), toMs: parseMs(to), costAboveNanoUsd };
 }
 
 /** A page of calls; if `page` is `null`, as many as a search looks at. */
@@ -35,13 +35,13 @@ export async function readCalls(
   const { items, nextCursor, searchedFromMs } = await listCalls(
     env,
     organizationId,
-    callFilterOf(asked),
+    buildCallFilter(asked),
     page ?? { limit: CALLS_SEARCHED_MAX, after: null },
     asked.sort,
   );
   return accept(
     'CALLS_LISTED',
-    { items: items.map(present), nextCursor, searchedFrom: instantOf(searchedFromMs) },
+    { items: items.map(present), nextCursor, searchedFrom: isoTimeOrNull(searchedFromMs) },
     Date.now(),
   );
 }
@@ -50,7 +50,7 @@ export type { CallTotals };
 
 /** The sums of all calls that match a list's filter. */
 export function readCallTotals(env: Env, organizationId: OrganizationId, asked: Asked): Promise<CallTotals> {
-  return sumCalls(env, organizationId, callFilterOf(asked));
+  return sumCalls(env, organizationId, buildCallFilter(asked));
 }
 
 /** A line for each call; its columns are the members of an item of the list. */
@@ -63,15 +63,15 @@ export function callsCsv({ items }: Pick<CallList, 'items'>): string {
     item.denial?.[DENIAL_COLUMNS[name]] ?? null;
   const columns = {
     ...Object.fromEntries(COLUMNS.map((name) => [name, column(name)])),
-    ...Object.fromEntries(namesOf(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
+    ...Object.fromEntries(keysOfNames(DENIAL_COLUMNS).map((name) => [name, denial(name)])),
     chargeBasis: ({ chargeBasis }: CallListItem) => chargeBasis,
     // A column that is already listed above keeps its position.
     ...Object.fromEntries(LISTED.map((name) => [name, column(name)])),
   };
-  return csvOf(columns, items);
+  return formatCsv(columns, items);
 }
 
-const namesOf = <Names extends object>(names: Names) => Object.keys(names) as (keyof Names)[];
+const keysOfNames = <Names extends object>(names: Names) => Object.keys(names) as (keyof Names)[];
 
 const COLUMNS = [
   'callId',
@@ -119,14 +119,14 @@ function present({
     ...row,
     tags: tags ?? [],
     startedAt: new Date(startedAtMs).toISOString(),
-    endedAt: instantOf(finishedAtMs),
+    endedAt: isoTimeOrNull(finishedAtMs),
     costUSD: costNanoUsd === null ? null : usdFromNano(costNanoUsd),
     costUsdNano: costNanoUsd === null ? null : costNanoUsd.toString(),
     chargedUSD: chargedNanoUsd === null ? null : usdFromNano(chargedNanoUsd),
     chargedUsdNano: chargedNanoUsd === null ? null : chargedNanoUsd.toString(),
     usageSource: usageSource ?? (row.inputTokens === null ? null : 'reported'),
     denial: denial && presentDenial(denial),
-    reversedAt: instantOf(reversedAtMs),
+    reversedAt: isoTimeOrNull(reversedAtMs),
   };
 }
 
@@ -135,6 +135,6 @@ function presentDenial(denial: RecordedDenial): Complete<CallListItem['denial']>
   return { code, meter, limit, used, ...presentSums(denial) };
 }
 
-function instantOf(atMs: number | null): string | null {
+function isoTimeOrNull(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }

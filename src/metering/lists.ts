@@ -5,7 +5,7 @@
 import { listNewestPlans } from '../config/plans.ts';
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
-import { type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type PageRequest } from '../platform/page.ts';
 import type { Caller } from './caller.ts';
 
 export async function listUsagePlans(
@@ -24,7 +24,7 @@ export async function listUsagePlans(
   }));
   return accept(
     'USAGE_PLANS_LISTED',
-    pageOf(items, limit, (item) => item.planId),
+    makePage(items, limit, (item) => item.planId),
     Date.now(),
   );
 }

@@ -8,7 +8,7 @@ import { type Complete, complete } from '../contract/complete.ts';
 import { presentSums } from '../contract/denial.ts';
 import { accept, refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
-import { type Call, usageSourceOf } from '../domain/call.ts';
+import { type Call, usageSource } from '../domain/call.ts';
 import { listedFacts } from '../domain/call-facts.ts';
 import { presentReported } from '../domain/call-report.ts';
 import { chargeLines } from '../domain/charge-lines.ts';
@@ -16,7 +16,7 @@ import { withDefaultTier } from '../domain/entitlements.ts';
 import type { CallId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import { CAPABILITIES } from '../domain/plan.ts';
-import { type CostBreakdown, multiplierOf } from '../domain/pricing.ts';
+import { type CostBreakdown, costMultiplier } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { findArchivedCall } from '../history/archive/read-call.ts';
 import { findOldCall } from '../history/calls.ts';
@@ -53,11 +53,11 @@ function presentCall(call: Call): Complete<ReadCallData> {
     pricingUnavailableReason: unavailable,
     currency: 'USD',
     ...(final ? presentPrice(final.costNanoUsd, final.breakdown) : NO_PRICE),
-    pricingMultiplier: multiplierOf(final, pricingMode),
+    pricingMultiplier: costMultiplier(final, pricingMode),
     ...presentReported(outcome ?? {}),
     pricingMode,
     batch: pricingMode === 'batch',
-    usageSource: usageSourceOf(call),
+    usageSource: usageSource(call),
     outputBasis: outcome?.outputBasis,
     ...listedFacts(outcome),
     startTime: new Date(call.startedAtMs).toISOString(),

@@ -9,7 +9,7 @@ import type { StoreSampleRequest } from '../contract/samples.ts';
 import { insertSample, type SampleQuota } from '../history/samples.ts';
 import { DAY_MS } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
-import { explicitKey, fingerprintOf } from './idempotency.ts';
+import { explicitKey, hashPayload } from './idempotency.ts';
 
 /** This word stands in place of a sample's id in the operator's routes. */
 const RESERVED_ID = 'export';
@@ -45,7 +45,7 @@ export async function storeSample(
   } = described;
   const { version: policyVersion, policy } = organization.sampling;
   const payload = JSON.stringify({ input, output, usage, error });
-  const fingerprint = await fingerprintOf(described);
+  const fingerprint = await hashPayload(described);
   const receivedAtMs = Date.now();
   const inserted = await insertSample(
     env,

@@ -5,7 +5,7 @@
 import { accept } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
 import { type DecideSamplingRequest, SAMPLING_CACHE_SECONDS } from '../contract/sampling.ts';
-import { candidateTokens, decideSampling, decisionIdOf, fractionOf, sampledText } from '../domain/sampling.ts';
+import { candidateTokens, decideSampling, decisionId, hashFraction, sampledText } from '../domain/sampling.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import type { Caller } from './caller.ts';
 
@@ -27,10 +27,10 @@ export async function decide(
   const { sample, reason } = decideSampling(
     policy,
     { customerId, feature, inputTokens: candidateTokens(request) },
-    fractionOf(hash),
+    hashFraction(hash),
   );
   const decided = {
-    decisionId: decisionIdOf(hash),
+    decisionId: decisionId(hash),
     samplingKey,
     policyVersion: version,
     settingsExpiresAt: settingsExpireAt(nowMs),

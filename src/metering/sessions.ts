@@ -20,7 +20,7 @@ import {
 import type { CustomerId } from '../domain/ids.ts';
 import { ServiceUnavailable } from '../platform/unavailable.ts';
 import type { Caller } from './caller.ts';
-import { modelLimitOf } from './key-limits.ts';
+import { keyModelLimit } from './key-limits.ts';
 
 interface Customer {
   customerId: CustomerId;
@@ -37,7 +37,7 @@ export async function createClientSession(
   if (closed) return closed;
   const issued = await issue(caller, credential, request, {
     kind: 'client',
-    scopes: clientScopesOf(credential),
+    scopes: clientScopes(credential),
     feature,
     tags,
     models,
@@ -55,7 +55,7 @@ async function closedModels(
 ): Promise<Refused<'MODEL_NOT_ALLOWED'> | null> {
   if (!caller.limits?.models || models.length === 0) return null;
   const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const limit = modelLimitOf(caller, catalog, Date.now());
+  const limit = keyModelLimit(caller, catalog, Date.now());
   const closed = models.findIndex((name) => limit && !limit.open.allowsAny(name));
   return limit && closed >= 0 ? limit.refuse(models[closed] ?? '', `models.${closed}`) : null;
 }
@@ -78,7 +78,7 @@ export async function createEmbedSession(
 }
 
 /** The permissions of a session, from the key's present permissions. */
-function clientScopesOf({ permissions }: Credential): ClientScope[] {
+function clientScopes({ permissions }: Credential): ClientScope[] {
   return (Object.keys(CLIENT_SCOPES) as (keyof typeof CLIENT_SCOPES)[])
     .filter((scope) => permissions.has(scope))
     .map((scope) => CLIENT_SCOPES[scope]);

@@ -7,7 +7,7 @@ import type { VendorReportedCost } from '../domain/call-report.ts';
 import { nanoFromUsd } from '../domain/money.ts';
 
 /** The vendor's reported cost of the call, if the organization uses the figures of that vendor. */
-export function vendorReportedOf(
+export function vendorReportedCost(
   { vendors }: OrganizationConfig,
   providerUsed: string | undefined,
   costUSD: number | undefined,

@@ -28,8 +28,8 @@ const OWNERS_MAX = 20_000;
 const CLOCKS_MS = MINUTE_MS;
 
 /**
- * A customer's object as its callers have it, with the types of its answers. Those of `DurableObjectStub` are `never` if a
- * member of the answer has an unknown type, and could be taken for any answer.
+ * A customer's object as its callers have it, with the types of its answers. `DurableObjectStub` makes an answer `never` if one
+ * of its members has an unknown type, and `never` could be taken for any answer.
  */
 export type CustomerStub = {
   [Name in Exclude<keyof CustomerRpc, symbol>]: (

@@ -23,7 +23,7 @@ const RECORDED_BEFORE = new Set<ErrorCode>(['IDEMPOTENCY_KEY_CONFLICT', 'CALL_AL
 /** How a command under a key is carried out. */
 interface UnderClaim<Result> {
   command: (claimedAtMs: number) => PromiseLike<Result>;
-  outcomeOf: (result: Result) => { ok: true } | { ok: false; refusal: Refusal };
+  toOutcome: (result: Result) => { ok: true } | { ok: false; refusal: Refusal };
   /** Undoes the command if the key proves to be another customer's by then. */
   undo: () => PromiseLike<void>;
 }
@@ -32,13 +32,13 @@ interface UnderClaim<Result> {
 export async function underClaim<Result>(
   env: ObjectBindings,
   toClaim: KeyToClaim,
-  { command, outcomeOf, undo }: UnderClaim<Result>,
+  { command, toOutcome, undo }: UnderClaim<Result>,
 ): Promise<Result | null> {
   const token = crypto.randomUUID();
   const claim = await claimKey(env, toClaim, token);
   if (claim.customerId !== toClaim.customerId) return null;
   const result = await command(claim.claimedAtMs);
-  const outcome = outcomeOf(result);
+  const outcome = toOutcome(result);
   if (!outcome.ok) {
     // Nothing was recorded, so the key is free again.
     if (claim.fresh && !RECORDED_BEFORE.has(outcome.refusal.code)) await releaseKey(env, toClaim, token);

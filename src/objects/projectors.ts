@@ -18,7 +18,7 @@ const PROJECTORS = 8;
 export type ProjectorAddress = () => DurableObjectStub<ProjectorRpc>;
 
 /** The projector that takes a customer's changes. `database` is the organization's. */
-export function projectorOf(
+export function customerProjector(
   env: Pick<ObjectBindings, 'PROJECTORS'>,
   database: DatabaseName,
   { organizationId, customerId }: CustomerKey,
@@ -29,7 +29,7 @@ export function projectorOf(
 }
 
 /** All projectors of a database, each of which may have changes of any of its organizations. */
-export function projectorsOf(env: Pick<ObjectBindings, 'PROJECTORS'>, database: DatabaseName): ProjectorAddress[] {
+export function listProjectors(env: Pick<ObjectBindings, 'PROJECTORS'>, database: DatabaseName): ProjectorAddress[] {
   return Array.from({ length: PROJECTORS }, (_, place) => projectorAt(env, database, place));
 }
 
@@ -43,7 +43,7 @@ export async function projectorState(
   databases: readonly DatabaseName[],
   whose: Whose = {},
 ): Promise<ProjectorState> {
-  const addresses = databases.flatMap((database) => projectorsOf(env, database));
+  const addresses = databases.flatMap((database) => listProjectors(env, database));
   const states = await Promise.all(addresses.map((address) => ask(address, (projector) => projector.state(whose))));
   const sum = (figure: (state: ProjectorState) => number) => states.reduce((total, state) => total + figure(state), 0);
   const oldest = (time: (state: ProjectorState) => number | null) => {

@@ -89,7 +89,7 @@ export function firstOfPeriod({ startMs }: SeriesHours, periodMs: number): numbe
 }
 
 /** The columns as one series, without zero hours. An hour, or a part of it, occurs once for each column. */
-export function seriesOf({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): UsageHour[] {
+export function joinSeries({ startMs, columns }: SeriesHours, names: readonly HourColumn[]): UsageHour[] {
   const hours: UsageHour[] = [];
   for (const name of names) {
     const quantities = columns[name] ?? [];

@@ -28,7 +28,10 @@ type Watches = Pick<ObjectBindings, 'ORGANIZATION_WATCHES'>;
 /** The time at which each was last woken. */
 const woken = remember(() => new BoundedMap<string, number>(REMEMBERED_MAX));
 
-export function watchOf(env: Watches, organizationId: OrganizationId): DurableObjectStub<OrganizationWatchRpc> {
+export function organizationWatch(
+  env: Watches,
+  organizationId: OrganizationId,
+): DurableObjectStub<OrganizationWatchRpc> {
   return env.ORGANIZATION_WATCHES.getByName(organizationId);
 }
 
@@ -59,7 +62,7 @@ export async function wakeAfterChange(
 
 async function wake(env: Watches, organizationId: OrganizationId, isNews: boolean): Promise<void> {
   try {
-    await withTimeout(watchOf(env, organizationId).wake(organizationId, isNews), TIMEOUT_MS, 'the watch');
+    await withTimeout(organizationWatch(env, organizationId).wake(organizationId, isNews), TIMEOUT_MS, 'the watch');
   } catch (error) {
     log('warn', 'watch_not_woken', { organizationId }, error);
   }

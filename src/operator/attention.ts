@@ -6,7 +6,7 @@
  * bound, so that the cost of the whole does not grow with the number of calls.
  */
 
-import { databaseNameOf } from '../config/database.ts';
+import { findDatabaseName } from '../config/database.ts';
 import { findEvents } from '../config/events.ts';
 import { findWatchedWebhooks } from '../config/webhooks.ts';
 import {
@@ -49,7 +49,7 @@ import { checkHealth } from './health.ts';
 import { IMPORT_SUBJECT } from './import-events.ts';
 import { read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
-import { organizationsOf } from './organizations.ts';
+import { listOrganizationPage } from './organizations.ts';
 
 /** A slower reading is not awaited. */
 const READING_MS_MAX = 3_000;
@@ -80,7 +80,7 @@ export const readAttention = read(operations.readAttention, async ({ env, defer,
     return gatherAttention(env, defer, { organizations: [organization], health, nowMs });
   }
   const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
-  const { items: organizations, nextCursor } = await organizationsOf(env, all);
+  const { items: organizations, nextCursor } = await listOrganizationPage(env, all);
   const isMore = nextCursor !== null;
   return gatherAttention(env, defer, { organizations, isMore, health, nowMs });
 });
@@ -149,7 +149,7 @@ export async function gatherAttention(
           count,
           isMore: more,
           meaning: ATTENTION_MEANINGS[kind],
-          list: listOf(kind, organizationId ?? asOrganizationId(''), nowMs),
+          list: listPath(kind, organizationId ?? asOrganizationId(''), nowMs),
         }),
       ),
     notRead: notRead.sort(inOrder),
@@ -166,7 +166,7 @@ async function organizationReadings(
   if (organizations.length === 0) return [];
   const since = attentionSince(nowMs);
   const ids = organizations.map(({ organizationId }) => organizationId);
-  const named = await Promise.all(ids.map(async (id) => ({ id, database: await databaseNameOf(env, id) })));
+  const named = await Promise.all(ids.map(async (id) => ({ id, database: await findDatabaseName(env, id) })));
   const byDatabase = [...Map.groupBy(named, ({ database }) => database)].map(
     ([database, some]): Counting => ({ database, organizationIds: some.map(({ id }) => id) }),
   );
@@ -256,7 +256,7 @@ function serviceReadings(env: Env, health: Promise<Health>, nowMs: number): Read
 }
 
 /** The path of the operator API that lists the counted objects of an item. */
-function listOf(kind: AttentionKind, organizationId: OrganizationId, nowMs: number): string {
+function listPath(kind: AttentionKind, organizationId: OrganizationId, nowMs: number): string {
   const { unpricedMs, deniedMs, failedChargesMs, anomaliesMs, catalogNewsMs } = attentionSince(nowMs);
   const iso = (atMs: number) => new Date(atMs).toISOString();
   const of = (path: string, query: Record<string, string> = {}) => {

@@ -28,13 +28,13 @@ import {
   type DueSwitch,
   decideSwitch,
   dueSwitch,
+  findSuccessor,
   type Successor,
   type SwitchDecision,
   type SwitchFacts,
-  successorOf,
 } from '../readings/radar/autopilot.ts';
 import type { RadarView } from '../readings/radar/models.ts';
-import { readTrafficOf } from '../readings/radar/read-radar.ts';
+import { readTrafficOfModel } from '../readings/radar/read-radar.ts';
 import { commitChange, type OperatorRequest } from './change.ts';
 import { savedModels } from './model-mappings.ts';
 import { change } from './operation.ts';
@@ -92,10 +92,10 @@ async function makeSwitches(
   let switches = 0;
   for (const one of due) {
     if (switches === SWITCHES_MAX) break;
-    const successor = successorOf(view, one);
+    const successor = findSuccessor(view, one);
     // The calls of a model that stands in several places are summed once.
     const pair = `${one.entry.model} ${successor.modelKey}`;
-    const known = facts.get(pair) ?? (await factsOf(run.env, view, organization, one, successor));
+    const known = facts.get(pair) ?? (await switchFacts(run.env, view, organization, one, successor));
     facts.set(pair, known);
     const decision = decideSwitch(view, one, successor, known);
     if (decision.to === null) {
@@ -108,7 +108,7 @@ async function makeSwitches(
   return refused;
 }
 
-async function factsOf(
+async function switchFacts(
   env: Env,
   view: Omit<RadarView, 'horizonDays'>,
   organization: OrganizationConfig,
@@ -116,14 +116,14 @@ async function factsOf(
   successor: Successor,
 ): Promise<SwitchFacts> {
   const vendors = new Set(organization.vendors.keys());
-  const priceOf = async (modelUsed: string): Promise<RateCard | null> => {
+  const ratesFor = async (modelUsed: string): Promise<RateCard | null> => {
     const price = await resolvePrice(view.catalog, organization.prices, { modelUsed }, view.nowMs);
     return price.available ? price.card : null;
   };
   if (successor.modelKey === null) return { vendors, prices: { from: null, to: null }, traffic: [] };
-  const [from, to] = await Promise.all([priceOf(entry.model), priceOf(successor.modelKey)]);
+  const [from, to] = await Promise.all([ratesFor(entry.model), ratesFor(successor.modelKey)]);
   const thresholds = [...new Set([from, to].flatMap((card) => (card ? promptThresholds(card) : [])))];
-  const traffic = await readTrafficOf(env, organization, view, model, thresholds);
+  const traffic = await readTrafficOfModel(env, organization, view, model, thresholds);
   return { vendors, prices: { from, to }, traffic };
 }
 

@@ -5,8 +5,8 @@
  * The event log remembers which news were reported. A list that cannot be read changes nothing: its earlier statements
  * stay.
  */
-import { labelOf, readList } from '../catalog/lists.ts';
-import { type CatalogNews, catalogNews, countOf, type SourceFacts, untoldNews } from '../catalog/news.ts';
+import { listLabel, readList } from '../catalog/lists.ts';
+import { type CatalogNews, catalogNews, countNews, type SourceFacts, untoldNews } from '../catalog/news.ts';
 import { currentCatalog, type ReportingList, readReportingLists, storeReportingLists } from '../config/catalog.ts';
 import { findEvents } from '../config/events.ts';
 import type { Env } from '../env.ts';
@@ -32,7 +32,7 @@ interface NotRead {
 
 /** Returns the outcome. It throws only if the event log or the catalog's store cannot be read or written. */
 export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<unknown>) => void): Promise<CronOutcome> {
-  const { addresses, notRead } = addressesOf(env.CATALOG_NEWS_URLS);
+  const { addresses, notRead } = parseAddresses(env.CATALOG_NEWS_URLS);
   const named = new Set(addresses.map(({ href }) => href));
   const earlier = await readReportingLists(env);
   if (addresses.length + notRead.length + earlier.length === 0) return { ok: true, message: null };
@@ -51,7 +51,7 @@ export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<un
   const told = await tellNews(env, news, nowMs);
   const read = new Set(lists.map(({ address }) => address));
   await storeReportingLists(env, [
-    ...lists.map((list) => endsOf(list, news)).filter(({ facts }) => facts.length > 0),
+    ...lists.map((list) => newEnds(list, news)).filter(({ facts }) => facts.length > 0),
     ...earlier.filter(({ address }) => named.has(address) && !read.has(address)),
   ]);
   const found = lists.length === 0 ? [] : [`${told} news of ${lists.length} lists`];
@@ -62,7 +62,7 @@ export async function hearNews(env: Env, nowMs: number, defer: (work: Promise<un
 }
 
 /** `named` separates addresses by spaces or commas. */
-function addressesOf(named = ''): { addresses: URL[]; notRead: NotRead[] } {
+function parseAddresses(named = ''): { addresses: URL[]; notRead: NotRead[] } {
   const texts = [...new Set(named.split(/[\s,]+/).filter(Boolean))];
   const addresses: URL[] = [];
   const notRead: NotRead[] = [];
@@ -77,7 +77,7 @@ function addressesOf(named = ''): { addresses: URL[]; notRead: NotRead[] } {
 }
 
 async function readFrom(address: URL, nowMs: number): Promise<ReportingList | NotRead> {
-  const list = labelOf(address);
+  const list = listLabel(address);
   const downloaded = await downloadJson(address);
   if (!downloaded.ok) return { list, why: downloaded.why };
   try {
@@ -102,15 +102,15 @@ async function tellNews(env: Env, news: CatalogNews, nowMs: number): Promise<num
     earlier.map(({ after }) => after as CatalogNews),
     ITEMS_TOLD_MAX,
   );
-  if (countOf(untold) === 0) return 0;
+  if (countNews(untold) === 0) return 0;
   // Two runs at the same time report the same items, once.
   const key = await sha256Hex(JSON.stringify(untold));
   await leaveEvent(importRequest(env, 'hearNews', nowMs, key), 'catalog.news', untold);
-  return countOf(untold);
+  return countNews(untold);
 }
 
 /** The stored part of a list: the shutdown dates that are news, by the catalog's models. */
-function endsOf({ address, facts }: ReportingList, { ends }: CatalogNews): ReportingList {
+function newEnds({ address, facts }: ReportingList, { ends }: CatalogNews): ReportingList {
   const kept = facts.map(({ source, date, provider }): SourceFacts => {
     const own = ends.filter(
       ({ modelKey, reportedBy }) => modelKey.startsWith(`${provider}/`) && reportedBy.includes(source),

@@ -11,7 +11,7 @@ import { priceSnapshots } from '../catalog/prices.ts';
 import { allReportedEnds } from '../catalog/reported-ends.ts';
 import { validateCatalog } from '../catalog/validate.ts';
 import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../config/catalog.ts';
-import { beginOf, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../config/prices.ts';
+import { inForceFromMs, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../config/prices.ts';
 import { type CatalogInfo, REPORTED_ENDS_MAX } from '../contract/catalog.ts';
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
@@ -35,9 +35,9 @@ export interface RecordedPrice extends Pick<PriceSnapshotRow, 'snapshotId' | 'ca
 }
 
 /** The prices of a model in the catalog so far, in the order in which they came into force, for the console. */
-export async function recordedPricesOf(env: Env, modelKey: string): Promise<RecordedPrice[]> {
+export async function listRecordedPrices(env: Env, modelKey: string): Promise<RecordedPrice[]> {
   const rows = await listPriceSnapshots(env, modelKey);
-  return rows.map((row) => ({ ...row, beginMs: beginOf(row), rates: row.rates as CatalogRates }));
+  return rows.map((row) => ({ ...row, beginMs: inForceFromMs(row), rates: row.rates as CatalogRates }));
 }
 
 /** Also publishes the catalog that the daily import has merged. */

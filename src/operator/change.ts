@@ -105,8 +105,8 @@ async function storedAnswer<Data, Code extends string>(
   const row = await findStoredAnswer(request.env, recordKey(request));
   if (!row) return null;
   const answer =
-    row.fingerprint === (await fingerprintOf(request))
-      ? await decryptText(secretOf(request), ANSWER_PURPOSE, row.answer)
+    row.fingerprint === (await hashInput(request))
+      ? await decryptText(operatorSecret(request), ANSWER_PURPOSE, row.answer)
       : null;
   if (answer === null)
     return refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
@@ -121,8 +121,8 @@ async function toStoredAnswer(
   if (request.idempotencyKey === null) return null;
   return {
     idempotencyKey: recordKey(request),
-    fingerprint: await fingerprintOf(request),
-    answer: await encryptText(secretOf(request), ANSWER_PURPOSE, JSON.stringify(answer)),
+    fingerprint: await hashInput(request),
+    answer: await encryptText(operatorSecret(request), ANSWER_PURPOSE, JSON.stringify(answer)),
     expiresAtMs: nowMs + ANSWER_RETENTION_MS,
   };
 }
@@ -131,12 +131,12 @@ function recordKey({ operationId, idempotencyKey }: OperatorRequest): string {
   return `${operationId}:${idempotencyKey}`;
 }
 
-function fingerprintOf({ input }: OperatorRequest): Promise<string> {
+function hashInput({ input }: OperatorRequest): Promise<string> {
   return sha256Hex(canonicalJson(input));
 }
 
 /** Answers may hold a new API key, so they are stored under the operator's own secret. */
-function secretOf({ env }: OperatorRequest): string {
+function operatorSecret({ env }: OperatorRequest): string {
   if (env.OPERATOR_TOKEN === undefined) throw new Error('the operator API needs OPERATOR_TOKEN');
   return env.OPERATOR_TOKEN;
 }

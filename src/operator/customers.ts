@@ -4,7 +4,7 @@
  * The object's own commands are idempotent, so a change is made there first and then logged.
  */
 
-import { databaseNameOf } from '../config/database.ts';
+import { findDatabaseName } from '../config/database.ts';
 import { refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
@@ -22,8 +22,8 @@ import { eraseProjection } from '../history/erasure.ts';
 import { ask, customerByName, eraseObjects, finishErasure } from '../objects/addresses.ts';
 import type { InspectedCustomer } from '../objects/customer-commands.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
-import { projectorState, projectorsOf } from '../objects/projectors.ts';
-import { watchOf } from '../objects/watches.ts';
+import { listProjectors, projectorState } from '../objects/projectors.ts';
+import { organizationWatch } from '../objects/watches.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { customersCsv, listCustomers } from '../readings/customer-list/list-customers.ts';
@@ -44,9 +44,9 @@ export const readCustomer = read(
   async ({ env, organization, params: { org, customerId } }) => {
     const [answer, projectors] = await Promise.all([
       ask(customerByName(env, { organizationId: org, customerId }), (customer) =>
-        customer.inspect(readingOf(organization)),
+        customer.inspect(readingScope(organization)),
       ),
-      databaseNameOf(env, org).then((name) => projectorState(env, [name], { organizationId: org, customerId })),
+      findDatabaseName(env, org).then((name) => projectorState(env, [name], { organizationId: org, customerId })),
     ]);
     if (!answer.ok) return answer;
     return { ...answer.data, outbox: withProjectors(answer.data.outbox, projectors) };
@@ -54,7 +54,7 @@ export const readCustomer = read(
 );
 
 /** The facts of the organization that the object needs to compute a customer's allowance. */
-function readingOf({ organizationId, models }: Organization) {
+function readingScope({ organizationId, models }: Organization) {
   return { organizationId, ...(models && { models: tierModels(models) }) };
 }
 
@@ -93,7 +93,7 @@ async function setCanceled(
   { env, organization, params: { org, customerId } }: ChangeRequest<Canceling>,
   canceled: boolean,
 ): Promise<Decided<Canceling>> {
-  const command = readingOf(organization);
+  const command = readingScope(organization);
   const address = customerByName(env, { organizationId: org, customerId });
   const before = await ask(address, (customer) => customer.readUsage(command));
   if (!before.ok) return before;
@@ -157,9 +157,9 @@ async function eraseHistory(
 ) {
   try {
     await Promise.all(
-      projectorsOf(env, database).map((address) => ask(address, (projector) => projector.erase(customer))),
+      listProjectors(env, database).map((address) => ask(address, (projector) => projector.erase(customer))),
     );
-    const waiting = await watchOf(env, customer.organizationId).erase(customer.customerId);
+    const waiting = await organizationWatch(env, customer.organizationId).erase(customer.customerId);
     if (env.ARCHIVE) await markArchiveErased(env, customer, nowMs);
     const rows = await eraseProjection(env, customer);
     // Webhooks no longer read rows that D1 has erased.
@@ -180,7 +180,7 @@ export const eraseCustomer = change(operations.eraseCustomer, {
   subject,
   decide: async ({ env, params: { org: organizationId, customerId }, nowMs }) => {
     const customer = { organizationId, customerId };
-    const database = await databaseNameOf(env, organizationId);
+    const database = await findDatabaseName(env, organizationId);
     const objects = await eraseObjects(env, customer);
     const erased = { ...objects, ...(await eraseHistory(env, customer, { database, nowMs })) };
     if (!Object.values(erased).some(Boolean)) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');

@@ -9,7 +9,7 @@ import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { dayRows } from '../history/archive/day-rows.ts';
 import { FOCUS_HEADER, focusLines, type Payer, type Period } from '../history/archive/focus.ts';
-import { lineOf } from '../history/archive/members.ts';
+import { formatRow } from '../history/archive/members.ts';
 import { closedBeforeMs } from '../history/archive/run.ts';
 import { DAY_MS } from '../platform/time.ts';
 import { exportStream } from './export-stream.ts';
@@ -33,7 +33,7 @@ async function* jsonText(
   { fromMs, toMs }: Period,
 ): AsyncGenerator<string, void> {
   for (let dayMs = fromMs; dayMs < toMs; dayMs += DAY_MS)
-    for await (const rows of dayRows(env, { organizationId, dayMs })) yield rows.map(lineOf).join('');
+    for await (const rows of dayRows(env, { organizationId, dayMs })) yield rows.map(formatRow).join('');
 }
 
 /** A call counts at its end, and is listed under the day on which it began. */

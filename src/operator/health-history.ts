@@ -29,15 +29,15 @@ export const readHealthHistory = read(operations.readHealthHistory, async ({ env
   const hours = Array.from({ length: HOURS + 1 }, (_, place) => {
     const hourMs = firstMs + place * HOUR_MS;
     const ended = outcomes.filter((one) => one.hourMs === hourMs);
-    const callsOf = (...kinds: string[]) =>
+    const countEnded = (...kinds: string[]) =>
       sum(ended.filter(({ outcome }) => kinds.length === 0 || kinds.includes(outcome)).map((one) => one.calls));
     const delivered = deliveries.filter((one) => one.hourMs === hourMs);
     return {
       startedAt: new Date(hourMs).toISOString(),
-      calls: callsOf(),
-      failedCalls: callsOf('FAILED'),
-      timedOutCalls: callsOf('TIMEOUT'),
-      deniedCalls: callsOf('NOT_ALLOWED'),
+      calls: countEnded(),
+      failedCalls: countEnded('FAILED'),
+      timedOutCalls: countEnded('TIMEOUT'),
+      deniedCalls: countEnded('NOT_ALLOWED'),
       ...summed(requests.filter((one) => one.hourMs === hourMs)),
       deliveries: sum(delivered.map((one) => one.deliveries)),
       deliveredChanges: sum(delivered.map(({ changes }) => changes)),
@@ -48,20 +48,20 @@ export const readHealthHistory = read(operations.readHealthHistory, async ({ env
   const all = sum(hours.map((hour) => hour.calls));
   const denied = sum(hours.map(({ deniedCalls }) => deniedCalls));
   const failed = sum(hours.map(({ failedCalls }) => failedCalls));
-  const newestOf = new Set(CRON_NAMES.map((name) => runs.find((run) => run.name === name)));
+  const newestRuns = new Set(CRON_NAMES.map((name) => runs.find((run) => run.name === name)));
   return {
     period: { startedAt: new Date(firstMs).toISOString(), endedAt: new Date(nowMs).toISOString() },
     hours,
     totals: {
       calls: all,
-      failedShare: shareOf(failed, all - denied),
-      deniedShare: shareOf(denied, all),
+      failedShare: shareOrNull(failed, all - denied),
+      deniedShare: shareOrNull(denied, all),
       failedDeliveries: sum(hours.map(({ failedDeliveries }) => failedDeliveries)),
       longestWaitMs: longest(hours.flatMap(({ longestWaitMs }) => longestWaitMs ?? [])),
     },
     requests: REQUEST_KINDS.map((kind) => ({ kind, ...summed(requests.filter((one) => one.kind === kind)) })),
     cron: runs
-      .filter((run) => newestOf.has(run) || (!run.ok && run.startedMs >= firstMs))
+      .filter((run) => newestRuns.has(run) || (!run.ok && run.startedMs >= firstMs))
       .map(({ startedMs, ...run }) => ({ ...run, startedAt: new Date(startedMs).toISOString() })),
     truncated: calls.some(({ isTruncated }) => isTruncated),
   };
@@ -85,6 +85,6 @@ function longest(values: readonly number[]): number | null {
   return values.length === 0 ? null : Math.max(...values);
 }
 
-function shareOf(part: number, all: number): number | null {
+function shareOrNull(part: number, all: number): number | null {
   return all === 0 ? null : part / all;
 }

@@ -72,19 +72,19 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
     backlog: {
       customers: lateCustomers,
       changes: lateChanges,
-      oldestAt: instantOf(lateCustomers === 0 ? null : waiting.oldestMs),
+      oldestAt: isoTimeOrNull(lateCustomers === 0 ? null : waiting.oldestMs),
     },
-    setAside: { rows: setAside.rows, oldestAt: instantOf(setAside.oldestMs) },
+    setAside: { rows: setAside.rows, oldestAt: isoTimeOrNull(setAside.oldestMs) },
     archive: behind.value,
     d1,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
-  const problems = problemsOf(found);
+  const problems = listProblems(found);
   return { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...found };
 }
 
 /** The reasons why the service is degraded, one sentence each. */
-function problemsOf({
+function listProblems({
   checks,
   catalog,
   backlog,
@@ -120,7 +120,7 @@ async function readBehind(env: Env, nowMs: number): Promise<Health['archive']> {
   };
 }
 
-function instantOf(atMs: number | null): string | null {
+function isoTimeOrNull(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }
 

@@ -45,6 +45,6 @@ export function requireRole({ name, role }: Operator, requiredRole: OperatorRole
  * The key space of an operator's idempotency keys for an operation: each named operator has keys of their own, so that
  * nobody gets an answer of another operator, such as a new API key.
  */
-export function keySpaceOf(operationId: string, { name }: Operator): string {
+export function idempotencySpace(operationId: string, { name }: Operator): string {
   return name === TOKEN_OPERATOR.name ? operationId : `${operationId} ${name}`;
 }

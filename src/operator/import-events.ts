@@ -22,7 +22,7 @@ export function importRequest(
 }
 
 /** The import in the role of a requester of operations. */
-export function requesterOf(request: OperatorRequest, defer: Requester['defer']): Requester {
+export function importRequester(request: OperatorRequest, defer: Requester['defer']): Requester {
   return { ...request, defer, by: 'operator', origin: '', keySpace: request.operationId };
 }
 

@@ -12,7 +12,7 @@ import { asKeyId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { change, list, read } from './operation.ts';
 
@@ -95,16 +95,16 @@ export const readKey = read(operations.readKey, async ({ env, params: { org, key
 });
 
 /** A page of an organization's keys, for the list and the search. */
-export async function keysOf(
+export async function listKeyPage(
   env: Env,
   organizationId: OrganizationId,
   { after, limit }: PageRequest,
 ): Promise<Page<Key>> {
   const rows = await findKeys(env, organizationId, after, limit);
-  return pageOf(rows.map(present), limit, ({ keyId }) => keyId);
+  return makePage(rows.map(present), limit, ({ keyId }) => keyId);
 }
 
-export const listKeys = list(operations.listKeys, ({ env, params, page }) => keysOf(env, params.org, page));
+export const listKeys = list(operations.listKeys, ({ env, params, page }) => listKeyPage(env, params.org, page));
 
 export const updateKey = change(operations.updateKey, {
   action: 'key.update',
@@ -190,7 +190,7 @@ function presentCreated(
 
 function present(row: KeyRow): Key {
   const { keyId, name, prefix, hint, scopes, models, features, createdAtMs } = row;
-  const instantOf = (atMs: number | null) => (atMs === null ? null : new Date(atMs).toISOString());
+  const isoTimeOrNull = (atMs: number | null) => (atMs === null ? null : new Date(atMs).toISOString());
   return {
     keyId,
     name,
@@ -200,9 +200,9 @@ function present(row: KeyRow): Key {
     models,
     features,
     createdAt: new Date(createdAtMs).toISOString(),
-    expiresAt: instantOf(row.expiresAtMs),
-    lastUsedAt: instantOf(row.lastUsedAtMs),
-    revokedAt: instantOf(row.revokedAtMs),
+    expiresAt: isoTimeOrNull(row.expiresAtMs),
+    lastUsedAt: isoTimeOrNull(row.lastUsedAtMs),
+    revokedAt: isoTimeOrNull(row.revokedAtMs),
   };
 }
 

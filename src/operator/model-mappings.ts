@@ -19,7 +19,7 @@ const NO_MAPPINGS: ModelMappings = { standard: [], premium: [] };
 export const setModels = change(operations.setModels, {
   action: 'models.put',
   subject: ({ params }) => params.org,
-  decide: ({ body, nowMs, ...request }) => replaceModels(request, mappingsOf(body), nowMs),
+  decide: ({ body, nowMs, ...request }) => replaceModels(request, withoutEmptyAliases(body), nowMs),
 });
 
 export const deleteModels = change(operations.deleteModels, {
@@ -58,6 +58,6 @@ export async function savedModels(
 }
 
 /** Leaves out names without a list. */
-function mappingsOf({ aliases = {}, ...tiers }: SetModelsRequest): ModelMappings {
+function withoutEmptyAliases({ aliases = {}, ...tiers }: SetModelsRequest): ModelMappings {
   return { ...tiers, ...(Object.keys(aliases).length > 0 && { aliases }) };
 }

@@ -81,7 +81,7 @@ export function read<O extends Operation>(
   operation: O,
   run: (request: Request<O>) => Promise<Outcome<O>> | Outcome<O>,
 ): UseCase<O> {
-  return { operation, isList: false, run: (requester, input) => answerOf(operation, requester, input, run) };
+  return { operation, isList: false, run: (requester, input) => runOperation(operation, requester, input, run) };
 }
 
 /** An operation that reads a page of a list. */
@@ -93,7 +93,7 @@ export function list<O extends Operation>(
     operation,
     isList: true,
     run: (requester, input) =>
-      answerOf(operation, requester, input, run as (request: Request<O>) => Promise<Outcome<O>>),
+      runOperation(operation, requester, input, run as (request: Request<O>) => Promise<Outcome<O>>),
   };
 }
 
@@ -106,7 +106,7 @@ export function csvList<O extends Operation & { csv: true }>(
   return { ...list(operation, run), csv };
 }
 
-async function answerOf<O extends Operation>(
+async function runOperation<O extends Operation>(
   operation: O,
   requester: Requester,
   input: InputOf<O>,

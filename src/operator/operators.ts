@@ -14,13 +14,13 @@ import {
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { NamedOperator } from '../contract/operators.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 const noOperator = () => refuse('NOT_FOUND', 'no such operator');
 
 export const listOperators = list(operations.listOperators, async ({ env, page: { after, limit } }) => {
-  const page = pageOf(await findOperators(env, after, limit), limit, ({ name }) => name);
+  const page = makePage(await findOperators(env, after, limit), limit, ({ name }) => name);
   return { ...page, items: page.items.map(present) };
 });
 

@@ -2,11 +2,11 @@
  * An organization in the API's form.
  */
 
-import { retentionOf } from '../config/kept-part.ts';
+import { withRetentionDefaults } from '../config/kept-part.ts';
 import { findOrganizationRow, type OrganizationRow } from '../config/organizations.ts';
 import { refuse } from '../contract/errors.ts';
 import type { Organization } from '../contract/operator.ts';
-import { thresholdsOf } from '../domain/alerts.ts';
+import { alertThresholds } from '../domain/alerts.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 
@@ -29,10 +29,10 @@ export function presentOrganization(row: OrganizationRow): Organization {
     models,
     upgradeUrl,
     sampleBytesMax,
-    alertThresholdsPercent: [...thresholdsOf({}, alerts ?? {})],
+    alertThresholdsPercent: [...alertThresholds({}, alerts ?? {})],
     alertBalanceBelowUsd: alerts?.balanceBelowUsd ?? null,
     alertBalanceBelowDays: alerts?.balanceBelowDays ?? null,
-    ...retentionOf(retention),
+    ...withRetentionDefaults(retention),
     createdAt: new Date(createdAtMs).toISOString(),
   };
 }

@@ -16,7 +16,7 @@ import { THRESHOLDS_PERCENT_DEFAULT } from '../domain/alerts.ts';
 import { asOrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { roomiestDatabase } from '../history/sizes.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 import { findOrganization, presentOrganization } from './organization.ts';
 
@@ -51,12 +51,12 @@ export const createOrganization = change(operations.createOrganization, {
   },
 });
 
-export const listOrganizations = list(operations.listOrganizations, ({ env, page }) => organizationsOf(env, page));
+export const listOrganizations = list(operations.listOrganizations, ({ env, page }) => listOrganizationPage(env, page));
 
 /** A page of all organizations. */
-export async function organizationsOf(env: Env, { after, limit }: PageRequest): Promise<Page<Organization>> {
+export async function listOrganizationPage(env: Env, { after, limit }: PageRequest): Promise<Page<Organization>> {
   const rows = await findOrganizations(env, after, limit);
-  return pageOf(rows.map(presentOrganization), limit, ({ organizationId }) => organizationId);
+  return makePage(rows.map(presentOrganization), limit, ({ organizationId }) => organizationId);
 }
 
 export const readOrganization = read(operations.readOrganization, ({ organization }) => organization);

@@ -2,13 +2,13 @@
  * Changes that D1 refused: operators list them, and send them again. The projectors hold these changes.
  */
 
-import { databaseNameOf } from '../config/database.ts';
+import { findDatabaseName } from '../config/database.ts';
 import { badRequest } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { SetAsideChange } from '../contract/outbox.ts';
 import { ask } from '../objects/addresses.ts';
-import { projectorsOf } from '../objects/projectors.ts';
-import { cursorOf } from '../platform/page.ts';
+import { listProjectors } from '../objects/projectors.ts';
+import { encodeCursor } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
 /** A position in the list: a projector, and the last of its changes that was listed. */
@@ -18,12 +18,12 @@ interface Place {
 }
 
 export const listOutbox = list(operations.listOutbox, async ({ env, params: { org }, page: { after, limit } }) => {
-  const from = after === null ? { projector: 0, place: 0 } : placeOf(after);
+  const from = after === null ? { projector: 0, place: 0 } : parseCursor(after);
   if (!from) return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const items: SetAsideChange[] = [];
   let last: Place | null = null;
-  const database = await databaseNameOf(env, org);
-  for (const [projector, address] of projectorsOf(env, database).entries()) {
+  const database = await findDatabaseName(env, org);
+  for (const [projector, address] of listProjectors(env, database).entries()) {
     if (projector < from.projector) continue;
     const afterPlace = projector === from.projector ? from.place : 0;
     // One more than is shown, to know whether more exist.
@@ -46,9 +46,9 @@ export const resendOutbox = change(operations.resendOutbox, {
   action: 'outbox.resend',
   subject: ({ organization }) => organization.organizationId,
   decide: async ({ env, params: { org } }) => {
-    const database = await databaseNameOf(env, org);
+    const database = await findDatabaseName(env, org);
     const resent = await Promise.all(
-      projectorsOf(env, database).map((address) => ask(address, (object) => object.resendSetAside(org))),
+      listProjectors(env, database).map((address) => ask(address, (object) => object.resendSetAside(org))),
     );
     const data = {
       rows: resent.reduce((sum, { rows }) => sum + rows, 0),
@@ -60,10 +60,10 @@ export const resendOutbox = change(operations.resendOutbox, {
 });
 
 function cursorAt({ projector, place }: Place): string {
-  return cursorOf(`${projector} ${place}`);
+  return encodeCursor(`${projector} ${place}`);
 }
 
-function placeOf(cursor: string): Place | null {
+function parseCursor(cursor: string): Place | null {
   const [, projector, place] = /^(\d{1,3}) (\d{1,15})$/.exec(cursor) ?? [];
   return projector === undefined ? null : { projector: Number(projector), place: Number(place) };
 }

@@ -25,7 +25,7 @@ import type { Env } from '../env.ts';
 import { countOlderSubscriptions } from '../history/plan-migration.ts';
 import { ask } from '../objects/addresses.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { type ChangeRequest, change, type Decided, list, read } from './operation.ts';
 
 export type PlanDetail = DataOf<typeof operations.readPlan>;
@@ -64,7 +64,7 @@ export const putPlan = change(operations.putPlan, {
 });
 
 /** A page of an organization's plans, for the list and the search. */
-export async function plansOf(
+export async function listPlanPage(
   env: Env,
   organizationId: OrganizationId,
   { after, limit }: PageRequest,
@@ -78,10 +78,10 @@ export async function plansOf(
       archived.get(planId),
     ),
   );
-  return pageOf(details, limit, ({ planId }) => planId);
+  return makePage(details, limit, ({ planId }) => planId);
 }
 
-export const listPlans = list(operations.listPlans, ({ env, params, page }) => plansOf(env, params.org, page));
+export const listPlans = list(operations.listPlans, ({ env, params, page }) => listPlanPage(env, params.org, page));
 
 async function findDetail(env: Env, organizationId: OrganizationId, planId: string): Promise<PlanDetail | null> {
   const [rows, archived] = await Promise.all([
@@ -151,7 +151,7 @@ export const migratePlan = change(operations.migratePlan, {
     const job = { organizationId, planId, idempotencyKey: onceKey };
     const jobId = (await sha256Hex(canonicalJson(job))).slice(0, JOB_ID_LENGTH);
     await ask(
-      () => jobOf(env, jobId),
+      () => planMigrationJob(env, jobId),
       (migration) => migration.start({ jobId, organizationId, target, when }),
     );
     const after = { jobId, when, usagePlanVersionId: target.usagePlanVersionId };
@@ -171,13 +171,13 @@ export function countMigration(
 
 export const readMigration = read(operations.readMigration, async ({ env, params: { org, jobId } }) => {
   const progress = await ask(
-    () => jobOf(env, jobId),
+    () => planMigrationJob(env, jobId),
     (job) => job.read(org),
   );
   return progress ?? refuse('NOT_FOUND', 'no such migration');
 });
 
-function jobOf(env: Env, jobId: string) {
+function planMigrationJob(env: Env, jobId: string) {
   return env.PLAN_MIGRATIONS.getByName(jobId);
 }
 

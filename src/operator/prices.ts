@@ -23,7 +23,7 @@ import { canonicalJson } from '../domain/canonical.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import { type Page, type PageRequest, pageOf } from '../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
 type Price = z.infer<typeof OrganizationPrice>;
@@ -46,8 +46,8 @@ export const setPrice = change(operations.setPrice, {
     const snapshotId = `organization/${modelKey}@${hash.slice(0, 12)}`;
     const row = { organizationId, modelKey, effectiveFromMs, snapshotId, rates, updatedAtMs: nowMs };
     return {
-      before: before ? auditOf(before) : null,
-      after: auditOf(row),
+      before: before ? auditedPrice(before) : null,
+      after: auditedPrice(row),
       statements: saveOwnPrice(env, row),
       replaces: true,
       data: { ...present(row), modelKey: params.modelKey, ...warned(catalog, [params.modelKey], nowMs) },
@@ -61,7 +61,7 @@ function keyIn(snapshotId: string): string {
 }
 
 /** All own prices of an organization, and the time at which each was set, for the console. */
-export async function ownPricesOf(env: Env, organizationId: OrganizationId): Promise<DatedPrice[]> {
+export async function listDatedPrices(env: Env, organizationId: OrganizationId): Promise<DatedPrice[]> {
   const rows = await listOwnPrices(env, organizationId);
   return rows.map((row) => ({ ...present(row), updatedAtMs: row.updatedAtMs }));
 }
@@ -80,10 +80,10 @@ export const readPrices = list(operations.readPrices, async ({ env, params: { or
 
 /** An organization has so few prices that each page reads all of them. */
 function pageAfter(prices: OwnPriceRow[], { limit, after }: PageRequest): Page<Price> {
-  const idOf = ({ modelKey, effectiveFrom }: Price) => `${modelKey} ${effectiveFrom}`;
+  const priceId = ({ modelKey, effectiveFrom }: Price) => `${modelKey} ${effectiveFrom}`;
   const all = prices.map(present);
-  const next = after === null ? 0 : all.findIndex((price) => idOf(price) === after) + 1;
-  return pageOf(all.slice(next, next + limit + 1), limit, idOf);
+  const next = after === null ? 0 : all.findIndex((price) => priceId(price) === after) + 1;
+  return makePage(all.slice(next, next + limit + 1), limit, priceId);
 }
 
 export const deletePrices = change(operations.deletePrices, {
@@ -97,7 +97,7 @@ export const deletePrices = change(operations.deletePrices, {
     );
     if (prices.length === 0) return noPrice();
     return {
-      before: prices.map(auditOf),
+      before: prices.map(auditedPrice),
       after: null,
       statements: [deleteOwnPrices(env, params.org, modelKey, fromMs)],
       replaces: true,
@@ -116,7 +116,7 @@ function present({ modelKey, effectiveFromMs, snapshotId, rates }: Stored): Pric
   return { modelKey, effectiveFrom: presentTime(effectiveFromMs), snapshotId, ...rates, strict: rates.strict ?? false };
 }
 
-function auditOf({ effectiveFromMs, rates }: Stored) {
+function auditedPrice({ effectiveFromMs, rates }: Stored) {
   return effectiveFromMs === 0 ? rates : { ...rates, effectiveFrom: presentTime(effectiveFromMs) };
 }
 

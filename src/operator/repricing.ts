@@ -20,7 +20,7 @@ export const startRepricing = change(operations.startRepricing, {
     const jobId = (await sha256Hex(canonicalJson({ organizationId, reprice: onceKey }))).slice(0, JOB_ID_LENGTH);
     const period = { fromMs: Date.parse(from), toMs: Date.parse(to) };
     await ask(
-      () => jobOf(env, jobId),
+      () => repricingJob(env, jobId),
       (job) => job.start({ jobId, organizationId, ...period, modelKey, dryRun, by: actor }),
     );
     return { before: null, after: { jobId, modelKey, from, to, dryRun }, data: { jobId } };
@@ -29,12 +29,12 @@ export const startRepricing = change(operations.startRepricing, {
 
 export const readRepricing = read(operations.readRepricing, async ({ env, params: { org, jobId } }) => {
   const progress = await ask(
-    () => jobOf(env, jobId),
+    () => repricingJob(env, jobId),
     (job) => job.read(org),
   );
   return progress ?? refuse('NOT_FOUND', 'no such repricing');
 });
 
-function jobOf(env: Env, jobId: string) {
+function repricingJob(env: Env, jobId: string) {
   return env.REPRICINGS.getByName(jobId);
 }

@@ -17,13 +17,13 @@ import {
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { CatalogReview } from '../contract/reviews.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 const noReview = () => refuse('NOT_FOUND', 'no such review');
 
 export const listReviews = list(operations.listReviews, async ({ env, page: { after, limit } }) => {
-  const page = pageOf(await storedReviews(env, after, limit), limit, ({ modelKey }) => modelKey);
+  const page = makePage(await storedReviews(env, after, limit), limit, ({ modelKey }) => modelKey);
   return { ...page, items: page.items.map(present) };
 });
 

@@ -15,7 +15,7 @@ import {
   type SamplePlace,
   type SampleRow,
 } from '../history/samples.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { exportStream } from './export-stream.ts';
 import { change, list, read } from './operation.ts';
 import { findOrganization, noOrganization } from './organization.ts';
@@ -26,17 +26,22 @@ const EXPORT_ROWS = 100;
 const noSample = () => refuse('NOT_FOUND', 'no such sample');
 
 export const listSamples = list(operations.listSamples, async ({ env, params, query, page: { after, limit } }) => {
-  const place = after === null ? null : placeOf(after);
+  const place = after === null ? null : parseSamplePlace(after);
   if (after !== null && !place)
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const nowMs = Date.now();
-  const rows = await findSamples(env, params.org, filterOf(query), { order: 'newest', after: place, limit, nowMs });
-  const page = pageOf(rows, limit, ({ receivedAtMs, sampleId }) => `${receivedAtMs} ${sampleId}`);
+  const rows = await findSamples(env, params.org, selectSamples(query), {
+    order: 'newest',
+    after: place,
+    limit,
+    nowMs,
+  });
+  const page = makePage(rows, limit, ({ receivedAtMs, sampleId }) => `${receivedAtMs} ${sampleId}`);
   return { ...page, items: page.items.map(present) };
 });
 
 /** The position that a cursor stands for; no sample's id contains a space. */
-function placeOf(cursor: string): SamplePlace | null {
+function parseSamplePlace(cursor: string): SamplePlace | null {
   const [, at, sampleId] = /^(\d{1,15}) (\S+)$/.exec(cursor) ?? [];
   return at === undefined || sampleId === undefined ? null : { receivedAtMs: Number(at), sampleId };
 }
@@ -57,7 +62,7 @@ export async function exportSamples(
 ): Promise<Answer<ReadableStream<Uint8Array>, 'SAMPLES_EXPORTED', 'NOT_FOUND'>> {
   if (!(await findOrganization(env, organizationId))) return noOrganization();
   const nowMs = Date.now();
-  const lines = exportLines(env, organizationId, filterOf(query), nowMs);
+  const lines = exportLines(env, organizationId, selectSamples(query), nowMs);
   return accept('SAMPLES_EXPORTED', await exportStream(lines, organizationId), nowMs);
 }
 
@@ -100,7 +105,7 @@ export const deleteSample = change(operations.deleteSample, {
   },
 });
 
-function filterOf({ from, to, customerId, feature, provider, model, environment }: SampleFilter): SampleSelection {
+function selectSamples({ from, to, customerId, feature, provider, model, environment }: SampleFilter): SampleSelection {
   const at = (instant: string | undefined) => (instant === undefined ? undefined : Date.parse(instant));
   return { customerId, feature, provider, model, environment, fromMs: at(from), toMs: at(to) };
 }

@@ -25,10 +25,10 @@ import type { Env } from '../env.ts';
 import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall } from '../objects/addresses.ts';
 import { listCustomers } from '../readings/customer-list/list-customers.ts';
-import { keysOf } from './keys.ts';
+import { listKeyPage } from './keys.ts';
 import { type Requester, read } from './operation.ts';
 import { findOrganization, noOrganization, presentOrganization } from './organization.ts';
-import { plansOf } from './plans.ts';
+import { listPlanPage } from './plans.ts';
 
 /** The most organizations that are searched by their names. */
 const ORGANIZATION_NAMES_MAX = 200;
@@ -58,14 +58,14 @@ export const searchEverything = read(
     ]);
     const found = [...catalogModels(catalog, q), ...ofEach.flat(), ...organizationsNamed(names, q)];
     return {
-      items: bestOf(found),
+      items: bestItems(found),
       searched: { organizations: organizations.length, isMore: rows.length > organizations.length },
     };
   },
 );
 
 /** The best results of each kind; kinds that match equally keep their order, and so do items. */
-function bestOf(found: readonly FoundItem[]): FoundItem[] {
+function bestItems(found: readonly FoundItem[]): FoundItem[] {
   const place = ({ match }: FoundItem) => MATCHES.indexOf(match);
   const ofKind = (kind: FoundKind) =>
     found
@@ -91,13 +91,13 @@ async function searchOrganization(
       { limit: FOUND_MAX, after: null },
     ),
     hasCall(env, organizationId, query),
-    plansOf(env, organizationId, { limit: PLANS_MAX, after: null }),
-    keysOf(env, organizationId, { limit: KEYS_MAX, after: null }),
+    listPlanPage(env, organizationId, { limit: PLANS_MAX, after: null }),
+    listKeyPage(env, organizationId, { limit: KEYS_MAX, after: null }),
     listOwnPrices(env, organizationId),
   ]);
   const found = customers.ok
     ? customers.data.items.map(({ customerId: id, customerFriendlyName: name, customerEmail: detail }) => {
-        const match = matchOf(query, [id, name, detail]) ?? 'PART';
+        const match = matchNames(query, [id, name, detail]) ?? 'PART';
         return present({ kind: 'CUSTOMER', id, name, detail }, match, organization);
       })
     : [];
@@ -174,7 +174,7 @@ type Owner = Pick<Organization, 'organizationId' | 'name'>;
 
 function matching(query: string, candidates: readonly Candidate[], owner: Owner | null): FoundItem[] {
   return candidates.flatMap((candidate) => {
-    const match = matchOf(query, candidate.names);
+    const match = matchNames(query, candidate.names);
     return match === null ? [] : [present(candidate, match, owner)];
   });
 }
@@ -189,7 +189,7 @@ function present(
 }
 
 /** How one of the names matches; `null` if none does. */
-export function matchOf(query: string, names: readonly (string | null | undefined)[]): Match | null {
+export function matchNames(query: string, names: readonly (string | null | undefined)[]): Match | null {
   const sought = query.toLowerCase();
   const lower = names.flatMap((name) => (name ? [name.toLowerCase()] : []));
   if (lower.includes(sought)) return 'WHOLE';

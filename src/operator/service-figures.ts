@@ -4,7 +4,7 @@
  */
 import type { Env } from '../env.ts';
 import { ask } from '../objects/addresses.ts';
-import { projectorsOf } from '../objects/projectors.ts';
+import { listProjectors } from '../objects/projectors.ts';
 import type { CronRun, RequestFigures, ServiceFigures } from '../objects/service-figures.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 
@@ -13,7 +13,7 @@ export type { CronOutcome, RequestFigures } from '../objects/service-figures.ts'
 
 /** The projector that keeps figures of no particular database: the first one of the configuration database. */
 function keeper(env: Pick<Env, 'PROJECTORS'>) {
-  const [first] = projectorsOf(env, 'DB');
+  const [first] = listProjectors(env, 'DB');
   if (!first) throw new Error('there is no projector');
   return first;
 }
@@ -32,7 +32,7 @@ export async function serviceFigures(
   databases: readonly DatabaseName[],
   sinceMs: number,
 ): Promise<ServiceFigures> {
-  const addresses = databases.flatMap((database) => projectorsOf(env, database));
+  const addresses = databases.flatMap((database) => listProjectors(env, database));
   const all = await Promise.all(addresses.map((address) => ask(address, (projector) => projector.figures(sinceMs))));
   return {
     deliveries: all.flatMap(({ deliveries }) => deliveries),

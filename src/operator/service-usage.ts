@@ -84,7 +84,7 @@ async function sumDays(env: Env, organization: Organization, days: DayUsage[], n
   const { organizationId } = organization;
   const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
   const dimensions = ['day', 'feature', 'customer'] as const;
-  const period = keptPart(periodOf(days), organization, nowMs);
+  const period = keptPart(overviewPeriod(days), organization, nowMs);
   const { day, feature, customer } = await sumUsage(env, organizationId, period, dimensions, GROUPS_MAX, borders);
   for (const group of day) addTo(days[Number(group.key)], group);
   return { features: feature, customers: customer };
@@ -97,7 +97,7 @@ async function readCourse(
   nowMs: number,
 ): Promise<UsageCourse | null> {
   try {
-    return await readUsageCourse(env, organizationId, periodOf(lastDays(nowMs)), models, nowMs);
+    return await readUsageCourse(env, organizationId, overviewPeriod(lastDays(nowMs)), models, nowMs);
   } catch (error) {
     log('warn', 'organization_course_not_read', { organizationId }, error);
     return null;
@@ -117,7 +117,7 @@ function lastDays(nowMs: number): DayUsage[] {
   return Array.from({ length: OVERVIEW_DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
 }
 
-function periodOf([first]: readonly DayUsage[]): { fromMs: number; toMs: number } {
+function overviewPeriod([first]: readonly DayUsage[]): { fromMs: number; toMs: number } {
   const fromMs = first?.startMs ?? 0;
   return { fromMs, toMs: fromMs + OVERVIEW_DAYS * DAY_MS };
 }

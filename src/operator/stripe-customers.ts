@@ -9,7 +9,7 @@ import {
   releaseStripeCustomer as release,
 } from '../history/stripe-customers.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
 /** The most customers from which one request removes the id, and objects that it asks at a time. */
@@ -19,7 +19,7 @@ const ASKED_MAX = 20;
 export const listSharedStripeCustomers = list(
   operations.listSharedStripeCustomers,
   async ({ env, page: { after, limit } }) =>
-    pageOf(await findShared(env, after, limit), limit, ({ stripeCustomerId }) => stripeCustomerId),
+    makePage(await findShared(env, after, limit), limit, ({ stripeCustomerId }) => stripeCustomerId),
 );
 
 /** Earlier charges are still reported to the id. */

@@ -41,8 +41,8 @@ export const operatorChangePlan = change(operations.operatorChangePlan, {
       const answer = await changePlan(caller, customerId, body, request.onceKey);
       if (!answer.ok) return answer;
       return {
-        before: planOf(before.data.subscription),
-        after: { ...planOf(answer.data.subscription), strategy: body.strategy },
+        before: subscribedPlan(before.data.subscription),
+        after: { ...subscribedPlan(answer.data.subscription), strategy: body.strategy },
         data: answer.data,
       };
     }),
@@ -71,14 +71,14 @@ export const previewPlanChange = read(
       appliesAt: pending && new Date(nextReplenishAtMs).toISOString(),
       dropsScheduled: before.subscription.pending !== null && pending === null,
       canceled: canceledAtMs !== null,
-      before: stateOf(before),
-      after: stateOf(pending ? replenishDue(changed, nextReplenishAtMs) : changed),
+      before: previewState(before),
+      after: previewState(pending ? replenishDue(changed, nextReplenishAtMs) : changed),
       ...warnedOfCredit(changed),
     };
   },
 );
 
-function stateOf({ subscription, meters }: Account): PlanChangePreview['after'] {
+function previewState({ subscription, meters }: Account): PlanChangePreview['after'] {
   const { plan, nextReplenishAtMs } = subscription;
   return {
     usagePlanVersionId: plan.usagePlanVersionId,
@@ -96,13 +96,13 @@ export const operatorReplenish = change(operations.operatorReplenish, {
       if (!before.ok) return before;
       const answer = await replenishCustomer(caller, customerId, {}, request.onceKey);
       if (!answer.ok) return answer;
-      const cycleOf = (subscription: Subscription) => ({
-        ...planOf(subscription),
+      const billingCycle = (subscription: Subscription) => ({
+        ...subscribedPlan(subscription),
         nextReplenishAt: subscription.nextReplenishAt,
       });
       return {
-        before: cycleOf(before.data.subscription),
-        after: cycleOf(answer.data.subscription),
+        before: billingCycle(before.data.subscription),
+        after: billingCycle(answer.data.subscription),
         data: answer.data,
       };
     }),
@@ -110,6 +110,6 @@ export const operatorReplenish = change(operations.operatorReplenish, {
 
 type Subscription = DataOf<typeof operations.operatorChangePlan>['subscription'];
 
-function planOf({ usagePlanVersionId, pending }: Subscription) {
+function subscribedPlan({ usagePlanVersionId, pending }: Subscription) {
   return { usagePlanVersionId, pending: pending ?? null };
 }

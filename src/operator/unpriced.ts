@@ -24,7 +24,7 @@ export interface UnpricedModels {
 }
 
 /** Counts the calls that began at `fromMs` or later. */
-export async function unpricedModelsOf(
+export async function listUnpricedModels(
   env: Env,
   organizationId: OrganizationId,
   fromMs: number,

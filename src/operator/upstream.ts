@@ -17,7 +17,7 @@ import { errorText, log } from '../platform/log.ts';
 import { publishCatalog } from './catalog.ts';
 import type { OperatorRequest } from './change.ts';
 import { downloadJson } from './download.ts';
-import { importRequest, leaveEvent, requesterOf } from './import-events.ts';
+import { importRequest, importRequester, leaveEvent } from './import-events.ts';
 
 const FORMATS = {
   'models.dev': { read: readModelsDev, label: 'models.dev' },
@@ -65,7 +65,7 @@ async function importFrom(
   const tooMuch = changeBound(report, catalog.models);
   if (tooMuch !== null) return { ok: false, message: tooMuch };
   const body = { models, transitions: [...catalog.transitions] };
-  const published = await publishCatalog.run(requesterOf(request, defer), {
+  const published = await publishCatalog.run(importRequester(request, defer), {
     params: undefined,
     query: undefined,
     body,

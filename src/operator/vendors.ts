@@ -2,7 +2,7 @@
  * The vendors of an organization: their addresses and keys.
  */
 
-import { keyHintOf, sealVendorKey } from '../config/vendor-keys.ts';
+import { makeKeyHint, sealVendorKey } from '../config/vendor-keys.ts';
 import {
   countVendors,
   deleteVendor as deleteRow,
@@ -18,7 +18,7 @@ import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { kindOfVendor } from '../domain/vendor-kind.ts';
 import type { Env } from '../env.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { change, list, read } from './operation.ts';
 
 export const setVendor = change(operations.setVendor, {
@@ -36,7 +36,7 @@ export const setVendor = change(operations.setVendor, {
       return refuse('CONFLICT', `an organization has at most ${VENDORS_MAX} vendors`);
     const kind = kindSet ?? kindOfVendor(provider, baseUrl);
     const sealedKey = await sealVendorKey(env, org, provider, apiKey);
-    const keyHint = keyHintOf(apiKey);
+    const keyHint = makeKeyHint(apiKey);
     const row = { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough, updatedAtMs: nowMs };
     return {
       before: before && present(before),
@@ -50,7 +50,7 @@ export const setVendor = change(operations.setVendor, {
 });
 
 /** All vendors of an organization, and the time at which each was set, for the console. */
-export async function vendorsOf(
+export async function listDatedVendors(
   env: Env,
   organizationId: OrganizationId,
 ): Promise<(Vendor & { updatedAtMs: number })[]> {
@@ -61,7 +61,7 @@ export async function vendorsOf(
 export const listVendors = list(operations.listVendors, async ({ env, params, page: { limit, after } }) => {
   const vendors = (await findVendors(env, params.org)).map(present);
   const next = vendors.filter(({ provider }) => after === null || provider > after);
-  return pageOf(next.slice(0, limit + 1), limit, ({ provider }) => provider);
+  return makePage(next.slice(0, limit + 1), limit, ({ provider }) => provider);
 });
 
 export const readVendor = read(operations.readVendor, async ({ env, params: { org, provider } }) => {

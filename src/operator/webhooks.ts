@@ -29,7 +29,7 @@ import type { DeliveryRow } from '../objects/webhook-commands.ts';
 import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { log } from '../platform/log.ts';
-import { pageOf } from '../platform/page.ts';
+import { makePage } from '../platform/page.ts';
 import { HOUR_MS } from '../platform/time.ts';
 import { type ChangeRequest, change, type Decided, list, type Requester, read } from './operation.ts';
 
@@ -50,7 +50,7 @@ const put = {
 /** Registers a webhook, or changes an existing one. */
 export const putWebhook = change(operations.putWebhook, {
   ...put,
-  decide: async (request) => decidePut(request, await findWebhook(request.env, keyOf(request.params))),
+  decide: async (request) => decidePut(request, await findWebhook(request.env, webhookKey(request.params))),
 });
 
 /**
@@ -61,7 +61,7 @@ export const registerWebhook = change(
   {
     ...put,
     decide: async (request) => {
-      if (await findWebhook(request.env, keyOf(request.params)))
+      if (await findWebhook(request.env, webhookKey(request.params)))
         return refuse('CONFLICT', 'webhookId: is the id of another webhook');
       return decidePut(request, null);
     },
@@ -72,12 +72,12 @@ async function decidePut(
   { env, by, origin, params, body, nowMs }: ChangeRequest<Put>,
   before: WebhookRow | null,
 ): Promise<Decided<Put>> {
-  const webhook = keyOf(params);
+  const webhook = webhookKey(params);
   const { url, types = null, description = null, enabled = true, format = 'standard' } = body;
   if (!before && (await countWebhooks(env, params.org)) >= WEBHOOKS_MAX)
     return refuse('CONFLICT', `an organization has at most ${WEBHOOKS_MAX} webhooks`);
   // If the organization sends back the address that it read, it means the operator's present address.
-  const keepsAddress = before !== null && isHidden(before, by) && url === originOf(before);
+  const keepsAddress = before !== null && isHidden(before, by) && url === webhookOrigin(before);
   const allowed = keepsAddress ? { ok: true as const } : checkWebhookUrl(url, by);
   if (!allowed.ok) return badRequest({ path: 'url', message: allowed.reason });
   // From then on, the organization sees the answers.
@@ -120,22 +120,22 @@ export const listWebhooks = list(operations.listWebhooks, async ({ env, by, para
   const nowMs = Date.now();
   const rows = await findWebhooks(env, params.org, after, limit);
   const items = rows.map((row) => present(row, nowMs, by));
-  return pageOf(items, limit, ({ webhookId }) => webhookId);
+  return makePage(items, limit, ({ webhookId }) => webhookId);
 });
 
 export const readWebhook = read(operations.readWebhook, async ({ env, by, params }) => {
-  const webhook = keyOf(params);
+  const webhook = webhookKey(params);
   const row = await findWebhook(env, webhook);
   if (!row) return noWebhook();
   const { pending, failingSinceMs } = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.state());
-  return { ...present(row, Date.now(), by), pending, failingSince: instantOf(failingSinceMs) };
+  return { ...present(row, Date.now(), by), pending, failingSince: isoTimeOrNull(failingSinceMs) };
 });
 
 export const deleteWebhook = change(operations.deleteWebhook, {
   action: 'webhook.delete',
   subject: ({ params }) => params.webhookId,
   decide: async ({ env, params, nowMs }) => {
-    const webhook = keyOf(params);
+    const webhook = webhookKey(params);
     const row = await findWebhook(env, webhook);
     if (!row) return noWebhook();
     return {
@@ -156,7 +156,7 @@ export const rotateWebhook = change(operations.rotateWebhook, {
   action: 'webhook.rotate',
   subject: ({ params }) => params.webhookId,
   decide: async ({ env, params, nowMs }) => {
-    const webhook = keyOf(params);
+    const webhook = webhookKey(params);
     const row = await findWebhook(env, webhook);
     if (!row) return noWebhook();
     const secret = newSecret();
@@ -181,7 +181,7 @@ export const testWebhook = change(operations.testWebhook, {
   action: 'webhook.test',
   subject: ({ params }) => params.webhookId,
   decide: async ({ env, by, params }) => {
-    const webhook = keyOf(params);
+    const webhook = webhookKey(params);
     const row = await findWebhook(env, webhook);
     if (!row) return noWebhook();
     if (!row.enabled) return switchedOff();
@@ -201,7 +201,7 @@ export const replayWebhook = change(operations.replayWebhook, {
   action: 'webhook.replay',
   subject: ({ params }) => params.webhookId,
   decide: async ({ env, params, body: { from, to } }) => {
-    const webhook = keyOf(params);
+    const webhook = webhookKey(params);
     const row = await findWebhook(env, webhook);
     if (!row) return noWebhook();
     if (!row.enabled) return switchedOff();
@@ -215,14 +215,14 @@ export const replayWebhook = change(operations.replayWebhook, {
 });
 
 export const listDeliveries = list(operations.listDeliveries, async ({ env, by, params, page: { after, limit } }) => {
-  const webhook = keyOf(params);
+  const webhook = webhookKey(params);
   const row = await findWebhook(env, webhook);
   if (!row) return noWebhook();
   const before = after === null ? null : Number(after);
   if (before !== null && !Number.isSafeInteger(before))
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   const rows = await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.listDeliveries(before, limit + 1));
-  const { items, nextCursor } = pageOf<DeliveryRow>(rows, limit, ({ delivery }) => String(delivery));
+  const { items, nextCursor } = makePage<DeliveryRow>(rows, limit, ({ delivery }) => String(delivery));
   const hidden = isHidden(row, by) && { answer: null };
   return { items: items.map((item) => ({ ...presentDelivery(item), ...hidden })), nextCursor };
 });
@@ -232,7 +232,7 @@ export const sendDelivery = change(operations.sendDelivery, {
   subject: ({ params }) => params.webhookId,
   decide: async ({ env, params }) => {
     const { eventId } = params;
-    const webhook = keyOf(params);
+    const webhook = webhookKey(params);
     const row = await findWebhook(env, webhook);
     if (!row) return noWebhook();
     if (!row.enabled) return switchedOff();
@@ -249,13 +249,13 @@ interface Params {
   webhookId: string;
 }
 
-function keyOf({ org, webhookId }: Params): WebhookKey {
+function webhookKey({ org, webhookId }: Params): WebhookKey {
   return { organizationId: org, webhookId };
 }
 
 /** Makes the endpoint's object look at its webhook again. */
 async function wake({ env, params }: Pick<Requester, 'env'> & { params: Params }): Promise<void> {
-  const webhook = keyOf(params);
+  const webhook = webhookKey(params);
   await ask(webhookEndpoint(env, webhook), (endpoint) => endpoint.wake(webhook));
 }
 
@@ -264,14 +264,14 @@ function isHidden({ registeredBy }: Pick<WebhookRow, 'registeredBy'>, reader: Re
   return reader === 'tenant' && registeredBy === 'operator';
 }
 
-const originOf = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).origin;
+const webhookOrigin = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).origin;
 
 function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
   const { webhookId, types, description, enabled, format, registeredBy, disabledAtMs, disabledReason } = row;
   const { previousUntilMs, createdAtMs, updatedAtMs } = row;
   return {
     webhookId,
-    url: isHidden(row, reader) ? originOf(row) : row.url,
+    url: isHidden(row, reader) ? webhookOrigin(row) : row.url,
     types,
     description,
     enabled,
@@ -281,7 +281,7 @@ function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
       disabledAtMs !== null && disabledReason !== null
         ? { at: new Date(disabledAtMs).toISOString(), reason: disabledReason }
         : null,
-    previousSecretUntil: previousUntilMs !== null && nowMs < previousUntilMs ? instantOf(previousUntilMs) : null,
+    previousSecretUntil: previousUntilMs !== null && nowMs < previousUntilMs ? isoTimeOrNull(previousUntilMs) : null,
     createdAt: new Date(createdAtMs).toISOString(),
     updatedAt: new Date(updatedAtMs).toISOString(),
   };
@@ -290,7 +290,7 @@ function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
 /** The form for the event log, which more people read: the path of an address is often a secret, as Slack's is. */
 function logged(row: WebhookRow, nowMs: number): Omit<Webhook, 'url' | 'createdAt' | 'updatedAt'> & { host: string } {
   const { url: _, createdAt: __, updatedAt: ___, ...shown } = present(row, nowMs, 'operator');
-  return { ...shown, host: originOf(row) };
+  return { ...shown, host: webhookOrigin(row) };
 }
 
 function presentDelivery(row: DeliveryRow): Delivery {
@@ -302,13 +302,13 @@ function presentDelivery(row: DeliveryRow): Delivery {
     timestamp: new Date(atMs).toISOString(),
     status,
     attempts,
-    lastAttemptAt: instantOf(lastAttemptMs),
-    nextAttemptAt: instantOf(nextAttemptMs),
+    lastAttemptAt: isoTimeOrNull(lastAttemptMs),
+    nextAttemptAt: isoTimeOrNull(nextAttemptMs),
     answerStatus,
     answer,
   };
 }
 
-function instantOf(atMs: number | null): string | null {
+function isoTimeOrNull(atMs: number | null): string | null {
   return atMs === null ? null : new Date(atMs).toISOString();
 }

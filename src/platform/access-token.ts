@@ -73,7 +73,7 @@ export async function verifyAccessToken(
   token: string,
   nowMs: number,
 ): Promise<string | null> {
-  const kid = keyIdOf(token);
+  const kid = readKeyId(token);
   if (kid === null) return null;
   const keys = await keysFor(issuer, kid, nowMs);
   if (!keys.some((key) => key.kid === kid)) return null;
@@ -91,7 +91,7 @@ export async function verifyAccessToken(
 }
 
 /** The id of the key in the token's header; `null` if the token does not have the form that Access signs. */
-function keyIdOf(token: string): string | null {
+function readKeyId(token: string): string | null {
   const [header, , , more] = token.split('.');
   if (token.length > TOKEN_LENGTH_MAX || !header || more !== undefined || !/^[\w-]+$/.test(header)) return null;
   const bytes = fromBase64Url(header);

@@ -16,15 +16,15 @@ const CRC_32_POLYNOMIAL = 0xedb88320;
 
 export function createApiKey(prefix: string): string {
   const random = toBase64Url(crypto.getRandomValues(new Uint8Array(RANDOM_BYTES))).slice(0, RANDOM_CHARACTERS);
-  return prefix + random + checksumOf(prefix + random);
+  return prefix + random + computeChecksum(prefix + random);
 }
 
 export function hasChecksum(key: string): boolean {
-  return key.endsWith(checksumOf(key.slice(0, -CHECKSUM_CHARACTERS)));
+  return key.endsWith(computeChecksum(key.slice(0, -CHECKSUM_CHARACTERS)));
 }
 
 /** CRC-32, the highest bits first. */
-function checksumOf(text: string): string {
+function computeChecksum(text: string): string {
   const crc = crc32(text);
   let checksum = '';
   for (let shift = BITS_PER_CHARACTER * (CHECKSUM_CHARACTERS - 1); shift >= 0; shift -= BITS_PER_CHARACTER) {

@@ -26,7 +26,7 @@ export async function readBounded(
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of chunksOf(body, timeoutMs)) {
+  for await (const chunk of readChunks(body, timeoutMs)) {
     length += chunk.byteLength;
     if (length > bytesMax + LINGER_BYTES_MAX) return null;
     if (length <= bytesMax) chunks.push(chunk);
@@ -70,7 +70,7 @@ export async function drain(request: Request, bytesMax: number): Promise<void> {
   if (!body || body.locked || Number(request.headers.get('Content-Length')) > bytesMax) return;
   let left = bytesMax;
   try {
-    for await (const part of partsOf(body, DRAIN_MS_MAX)) {
+    for await (const part of readParts(body, DRAIN_MS_MAX)) {
       left -= part.byteLength;
       if (left < 0) return;
     }
@@ -83,7 +83,7 @@ export async function drain(request: Request, bytesMax: number): Promise<void> {
  * The body in parts; each part reuses the memory of the previous one. The rest can still be read. Throws if the body
  * ends early, and a TimeoutError if it has not ended after `timeoutMs`.
  */
-export async function* partsOf(body: ReadableStream<Uint8Array>, timeoutMs?: number): AsyncGenerator<Uint8Array> {
+export async function* readParts(body: ReadableStream<Uint8Array>, timeoutMs?: number): AsyncGenerator<Uint8Array> {
   const reader = body.getReader({ mode: 'byob' });
   const limit = timeLimit(reader, timeoutMs);
   let buffer = new ArrayBuffer(PART_BYTES);
@@ -102,7 +102,10 @@ export async function* partsOf(body: ReadableStream<Uint8Array>, timeoutMs?: num
 }
 
 /** The chunks of a body. The body is canceled when the reader stops, and after the timeout. */
-async function* chunksOf(body: ReadableStream<Uint8Array>, timeoutMs: number | undefined): AsyncGenerator<Uint8Array> {
+async function* readChunks(
+  body: ReadableStream<Uint8Array>,
+  timeoutMs: number | undefined,
+): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const limit = timeLimit(reader, timeoutMs);
   try {
@@ -232,7 +235,7 @@ class LineSplitter {
  * The lines of a stream of bytes, which is canceled when the reader stops. Throws if the stream ends early, and a
  * TimeoutError if it has not ended after `timeoutMs`.
  */
-export async function* linesOf(
+export async function* streamLines(
   body: ReadableStream<Uint8Array>,
   lineBytesMax: number,
   timeoutMs?: number,
@@ -240,7 +243,7 @@ export async function* linesOf(
 ): AsyncGenerator<Line> {
   const splitter = new LineSplitter(lineBytesMax, shortener);
   try {
-    for await (const part of partsOf(body, timeoutMs)) yield* splitter.push(part);
+    for await (const part of readParts(body, timeoutMs)) yield* splitter.push(part);
     yield* splitter.end();
   } finally {
     // A reader that stops early reads no more of it.

@@ -22,7 +22,10 @@ export function exact(digits: string | null): Cell {
 }
 
 /** A line of titles, and one for each item. */
-export function csvOf<Item>(columns: Readonly<Record<string, (item: Item) => Cell>>, items: readonly Item[]): string {
+export function formatCsv<Item>(
+  columns: Readonly<Record<string, (item: Item) => Cell>>,
+  items: readonly Item[],
+): string {
   const lines = items.map((item) => csvLine(Object.values(columns).map((column) => column(item))));
   return csvLine(Object.keys(columns)) + lines.join('');
 }

@@ -9,10 +9,10 @@
  * in one spelling, unless its name is that of a list, or it is one of those that clients repeat.
  */
 import { PieceBytes } from './byte-source.ts';
-import { joined, partsOf } from './bytes.ts';
+import { joined, readParts } from './bytes.ts';
 import type { FormFile } from './form-file.ts';
 import { sha256Hex } from './hash.ts';
-import { FormScanner, fieldNameOf, type PartHead, textOf } from './multipart.ts';
+import { decodeUtf8, FormScanner, type PartHead, parseFieldName } from './multipart.ts';
 import type { RequestBody } from './request-body.ts';
 
 export type FormFields = Record<string, unknown>;
@@ -46,7 +46,7 @@ export async function readFormBody(
   const scanner = new FormScanner(boundary);
   const parts: Part[] = [];
   let length = 0;
-  for await (const chunk of partsOf(request.body as ReadableStream<Uint8Array>)) {
+  for await (const chunk of readParts(request.body as ReadableStream<Uint8Array>)) {
     length += chunk.byteLength;
     if (length > bytesMax) return { ok: false, broken: 'bytes' };
     for (const event of scanner.push(chunk)) {
@@ -72,7 +72,7 @@ export async function readFormBody(
   );
   if (double !== null) return broken(double, 'must be in the form once');
   const contentType = request.headers.get('Content-Type') ?? '';
-  return { ok: true, fields: fieldsOf(parts, values), body: new FormBody(parts, boundary, contentType) };
+  return { ok: true, fields: groupFields(parts, values), body: new FormBody(parts, boundary, contentType) };
 }
 
 /**
@@ -80,9 +80,9 @@ export async function readFormBody(
  * or in large and small letters, which some vendors do not distinguish. `null` if there is none.
  */
 function doubleIn(names: readonly string[], repeated: readonly string[]): string | null {
-  for (const group of Map.groupBy(names, (name) => fieldNameOf(name).toLowerCase()).values()) {
+  for (const group of Map.groupBy(names, (name) => parseFieldName(name).toLowerCase()).values()) {
     const [first = '', ...others] = group;
-    const field = fieldNameOf(first);
+    const field = parseFieldName(first);
     const isMember = (name: string) => name.startsWith(`${field}[`) && !name.endsWith('[]');
     const areItems = group.every((name) => name === first) && (first.endsWith('[]') || repeated.includes(first));
     const areMembers = group.every(isMember) && new Set(group).size === group.length;
@@ -115,7 +115,7 @@ export class FormBody implements RequestBody {
       pieces.push(encoder.encode(`--${this.#boundary}`), head, encoder.encode('\r\n\r\n'), ...content, LINE_END);
     const added = new Set([...changes].filter((name) => after[name] != null));
     for (const { name, head, content } of this.#parts) {
-      const field = fieldNameOf(name);
+      const field = parseFieldName(name);
       if (!changes.has(field)) write(head, content);
       else if (added.delete(field)) write(head, [encoder.encode(String(after[field]))]);
     }
@@ -140,9 +140,9 @@ export class FormBody implements RequestBody {
 
 const LINE_END = encoder.encode('\r\n');
 
-function fieldsOf(parts: readonly Part[], read: readonly unknown[]): FormFields {
+function groupFields(parts: readonly Part[], read: readonly unknown[]): FormFields {
   const fields: [string, unknown][] = [];
-  for (const [field, all] of Map.groupBy(parts.keys(), (at) => fieldNameOf(parts[at]?.name ?? ''))) {
+  for (const [field, all] of Map.groupBy(parts.keys(), (at) => parseFieldName(parts[at]?.name ?? ''))) {
     const members = all.map((at) => NAME.exec(parts[at]?.name ?? '')?.[2]);
     const values = all.map((at) => read[at]);
     const isObject = members.every((member) => member !== undefined && member !== '');
@@ -156,12 +156,12 @@ function fieldsOf(parts: readonly Part[], read: readonly unknown[]): FormFields 
 /** `null` for a text that readers could read differently. */
 function readPart({ fileName, contentType, isAscii, content, bytes }: Part): string | FormFile | null {
   if (fileName !== null)
-    return { fileName, contentType, bytes, head: headOf(content), content: new PieceBytes(content, bytes) };
-  const text = textOf(joined(content, bytes));
+    return { fileName, contentType, bytes, head: firstBytes(content), content: new PieceBytes(content, bytes) };
+  const text = decodeUtf8(joined(content, bytes));
   return text === null || (isAscii && text.length < bytes) ? null : text;
 }
 
-function headOf(content: readonly Uint8Array[]): Uint8Array {
+function firstBytes(content: readonly Uint8Array[]): Uint8Array {
   const head = new Uint8Array(HEAD_BYTES);
   let length = 0;
   for (const piece of content) {

@@ -4,7 +4,7 @@
  * A large body is counted while it arrives. After it breaks a bound, it is not read on: the code that answers drains
  * it.
  */
-import { partsOf } from './bytes.ts';
+import { readParts } from './bytes.ts';
 import { JsonCount, type ParsedJson, parseJson, REQUEST_BOUNDS } from './json.ts';
 
 /** `bytes` for a body with too many bytes, `empty` for none. */
@@ -33,7 +33,7 @@ async function readCounted(body: ReadableStream<Uint8Array>, bytesMax: number): 
   let text = '';
   let undecodable: unknown;
   let length = 0;
-  for await (const chunk of partsOf(body)) {
+  for await (const chunk of readParts(body)) {
     length += chunk.byteLength;
     if (length > bytesMax) return { ok: false, broken: 'bytes' };
     count.push(chunk);

@@ -71,7 +71,7 @@ function nextQuote(bytes: Uint8Array, from: number, until: number): number {
 }
 
 /** The members of the object in `text`, in their order, and the number of names in it, including nested ones. */
-export function membersOf(text: string, object: Place = { start: 0, end: text.length }) {
+export function scanMembers(text: string, object: Place = { start: 0, end: text.length }) {
   const members: MemberPlace[] = [];
   let names = 0;
   let depth = 0;

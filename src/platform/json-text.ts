@@ -5,7 +5,7 @@
  * One pass finds the members. A text that has a name twice in one object is written anew, because its reader might take
  * the member that was not checked.
  */
-import { type MemberPlace, membersOf, type Place } from './json-scan.ts';
+import { type MemberPlace, type Place, scanMembers } from './json-scan.ts';
 import type { RequestBody } from './request-body.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ export class JsonText implements RequestBody {
   /** The members; `null` if a name occurs twice in one object, or the text is not an object. */
   #found(): readonly MemberPlace[] | null {
     if (this.#members === undefined) {
-      const { members, names } = membersOf(this.#text);
+      const { members, names } = scanMembers(this.#text);
       this.#members = names === namesIn(this.#value) ? members : null;
     }
     return this.#members;
@@ -53,11 +53,11 @@ const utf8 = new TextDecoder();
  * The value of the last name, in the object to which the earlier names lead; `null` if a name is missing, or occurs
  * twice. The bytes are valid JSON.
  */
-export function placeOf(json: Uint8Array, names: readonly string[]): Place | null {
+export function findValue(json: Uint8Array, names: readonly string[]): Place | null {
   const text = bytewise.decode(json);
   let place: Place = { start: 0, end: json.length };
   for (const name of names) {
-    const named = membersOf(text, place).members.filter((member) => nameIn(json, member.name) === name);
+    const named = scanMembers(text, place).members.filter((member) => nameIn(json, member.name) === name);
     const [found] = named;
     if (!found || named.length > 1) return null;
     place = found.value;

@@ -27,13 +27,13 @@ export function log(
 
 /** The messages of an error and its causes, without values that a customer may have sent. */
 export function errorText(error: unknown): string {
-  return cut(textOf(error, 0));
+  return cut(describeError(error, 0));
 }
 
-function textOf(error: unknown, depth: number): string {
+function describeError(error: unknown, depth: number): string {
   if (!(error instanceof Error)) return withoutValues(String(error));
   const { name, message, cause } = error;
-  const reason = cause instanceof Error && depth < CAUSES_MAX ? textOf(cause, depth + 1) : '';
+  const reason = cause instanceof Error && depth < CAUSES_MAX ? describeError(cause, depth + 1) : '';
   // For a failed query, only the cause may be shown.
   if ('params' in error && reason !== '') return reason;
   // The message of a failed parse quotes the text.

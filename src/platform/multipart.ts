@@ -74,13 +74,13 @@ const FORM_TYPE =
   /^multipart\/form-data *; *(?:charset="?utf-8"? *; *)?boundary=(?:"([\w'()+,./:=? -]{0,69}[\w'()+,./:=?-])"|([\w'+.-]{1,70})) *(?:; *charset="?utf-8"? *)?$/i;
 
 /** The boundary in the Content-Type of a form; `null` if readers could disagree about it. */
-export function boundaryOf(contentType: string): string | null {
+export function parseBoundary(contentType: string): string | null {
   const [, quoted, plain] = FORM_TYPE.exec(contentType) ?? [];
   return quoted ?? plain ?? null;
 }
 
 /** The field to which a part belongs: the text before the first bracket of its name. */
-export function fieldNameOf(name: string): string {
+export function parseFieldName(name: string): string {
   return name.split('[', 1)[0] || name;
 }
 
@@ -203,7 +203,7 @@ function isLineEnds(bytes: Uint8Array): boolean {
 
 /** The facts in the headers, each of which is on a line of its own; `null` if they are not plain. */
 function readHead(head: Uint8Array): PartHead | null {
-  const headers = headersOf(head);
+  const headers = parseHeaders(head);
   const [disposed, quotedName, name = quotedName, quotedFile, file = quotedFile] =
     DISPOSITION.exec(headers?.get('content-disposition') ?? '') ?? [];
   if (disposed === undefined || name === undefined || name.toLowerCase() === CHARSET_FIELD) return null;
@@ -222,9 +222,9 @@ function readHead(head: Uint8Array): PartHead | null {
   };
 }
 
-function headersOf(head: Uint8Array): Map<string, string> | null {
+function parseHeaders(head: Uint8Array): Map<string, string> | null {
   const headers = new Map<string, string>();
-  for (const line of textOf(head)?.split('\r\n').slice(1) ?? []) {
+  for (const line of decodeUtf8(head)?.split('\r\n').slice(1) ?? []) {
     const [, name = '', value = ''] = UNREADABLE.test(line) ? [] : (HEADER.exec(line) ?? []);
     if (name === '' || headers.has(name.toLowerCase())) return null;
     headers.set(name.toLowerCase(), value.trimEnd());
@@ -233,7 +233,7 @@ function headersOf(head: Uint8Array): Map<string, string> | null {
 }
 
 /** `null` if the bytes are not UTF-8. */
-export function textOf(bytes: Uint8Array): string | null {
+export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
     return utf8.decode(bytes);
   } catch {

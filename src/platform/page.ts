@@ -22,14 +22,14 @@ export function pageRequest({ limit, cursor }: { limit: number; cursor?: string 
 }
 
 /** Makes a page from its rows and one more, which shows whether another page follows. */
-export function pageOf<Item>(items: Item[], limit: number, idOf: (item: Item) => string): Page<Item> {
+export function makePage<Item>(items: Item[], limit: number, getId: (item: Item) => string): Page<Item> {
   const shown = items.slice(0, limit);
   const last = shown.at(-1);
   const more = items.length > limit && last !== undefined;
-  return { items: shown, nextCursor: more ? cursorOf(idOf(last)) : null };
+  return { items: shown, nextCursor: more ? encodeCursor(getId(last)) : null };
 }
 
 /** The cursor of the page after the item with this id. */
-export function cursorOf(id: string): string {
+export function encodeCursor(id: string): string {
   return toBase64Url(new TextEncoder().encode(id));
 }

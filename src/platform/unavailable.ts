@@ -41,7 +41,7 @@ const CAUSES_MAX = 4;
 
 /** The message for the caller if storage is unavailable; `null` if the error is a bug. */
 export function unavailableReason(error: unknown): string | null {
-  const chain = causesOf(error);
+  const chain = listCauses(error);
   // Found by name, because an error from a Durable Object arrives without its class.
   const unavailable = chain.find(({ name }) => name === 'ServiceUnavailable');
   if (unavailable) return unavailable.message;
@@ -66,12 +66,12 @@ export function thrownRefusal(error: unknown): { code: 'SERVICE_UNAVAILABLE' | '
  * bug counts as an outage, also with an unknown message.
  */
 export function unreadable(cause: unknown): unknown {
-  const isOurs = causesOf(cause).some(({ name, message }) => name !== 'Error' || BUG.test(message));
+  const isOurs = listCauses(cause).some(({ name, message }) => name !== 'Error' || BUG.test(message));
   if (isOurs && unavailableReason(cause) === null) return cause;
   return new ServiceUnavailable(OUTAGE_REASON, { cause });
 }
 
-function causesOf(error: unknown): Error[] {
+function listCauses(error: unknown): Error[] {
   const chain: Error[] = [];
   for (let each = error; each instanceof Error && chain.length < CAUSES_MAX; each = each.cause) chain.push(each);
   return chain;

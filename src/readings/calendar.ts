@@ -108,20 +108,20 @@ function wallDate(clock: ZoneClock, atMs: number): number {
 function dayStart(clock: ZoneClock, atMs: number): number {
   const date = wallDate(clock, atMs);
   // No local day is two days long.
-  return firstMomentOf(clock, date, { lowMs: atMs - 2 * DAY_MS, highMs: atMs });
+  return findFirstMoment(clock, date, { lowMs: atMs - 2 * DAY_MS, highMs: atMs });
 }
 
 function nextDayStart(clock: ZoneClock, startMs: number): number {
   const date = wallDate(clock, startMs);
   // A zone that crosses the date line skips a whole date, so the next day is the first later date.
-  return firstMomentOf(clock, date + 1, { lowMs: startMs, highMs: startMs + 2 * DAY_MS });
+  return findFirstMoment(clock, date + 1, { lowMs: startMs, highMs: startMs + 2 * DAY_MS });
 }
 
 /**
  * The first instant in (lowMs, highMs] whose local date is `date` or later. A clock that goes back over midnight
  * repeats the end of a day; since 2011 none has done so by more than a minute past midnight.
  */
-function firstMomentOf(clock: ZoneClock, date: number, { lowMs, highMs }: { lowMs: number; highMs: number }): number {
+function findFirstMoment(clock: ZoneClock, date: number, { lowMs, highMs }: { lowMs: number; highMs: number }): number {
   let low = lowMs;
   let high = highMs;
   while (high - low > 1) {

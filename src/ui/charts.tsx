@@ -183,7 +183,7 @@ const Marks: FC<MarkedChart> = (chart) => {
     <ol class="marks" aria-label={title}>
       {labels.map((day, index) => {
         const label = isLastOpen && index === labels.length - 1 ? `${day}, not over` : day;
-        const values = valuesOf(chart, index);
+        const values = markValues(chart, index);
         const shown = <Values label={label} values={values} />;
         // The same words as in the visible text.
         const spoken = [label, ...values.map(({ text }) => text)].join(' ');
@@ -210,7 +210,7 @@ interface Totals {
   lacking: readonly number[];
 }
 
-function textOf({ values, lacking }: Series, index: number, format: TimeChartProps['format']): string {
+function valueText({ values, lacking }: Series, index: number, format: TimeChartProps['format']): string {
   return format(values[index] ?? 0, lacking?.[index] ?? 0);
 }
 
@@ -220,12 +220,12 @@ interface Value {
 }
 
 /** The values of a mark, below its label: each series if there are several, their sum, and the period before. */
-function valuesOf(chart: MarkedChart, index: number): Value[] {
+function markValues(chart: MarkedChart, index: number): Value[] {
   const { series, previous, previousLacking, format, totals, lacking } = chart;
   const total = format(totals[index] ?? 0, lacking[index] ?? 0);
   const parts = series.flatMap((one, order) =>
     (one.values[index] ?? 0) !== 0 || (one.lacking?.[index] ?? 0) > 0
-      ? [{ text: `${one.name}: ${textOf(one, index, format)}`, style: `key s${order}` }]
+      ? [{ text: `${one.name}: ${valueText(one, index, format)}`, style: `key s${order}` }]
       : [],
   );
   const before = previous?.[index];
@@ -305,7 +305,7 @@ const Figures: FC<TimeChartProps & Totals> = ({
           <tr>
             <th scope="row">{links?.[index] === undefined ? label : <a href={links[index]}>{label}</a>}</th>
             {series.map((one) => (
-              <td class="figure num">{textOf(one, index, format)}</td>
+              <td class="figure num">{valueText(one, index, format)}</td>
             ))}
             {series.length > 1 && <td class="figure num">{format(totals[index] ?? 0, lacking[index] ?? 0)}</td>}
             {previous && <td class="figure num">{format(previous[index] ?? 0, previousLacking?.[index] ?? 0)}</td>}
@@ -339,12 +339,12 @@ export const StepChart: FC<{
   const ticks = y.ticks(TICKS);
   const spoken = names.map(
     (name, order) =>
-      `${name} ${changeOf(
+      `${name} ${describeChange(
         steps.map(({ values }) => values[order] ?? null),
         tick,
       )}`,
   );
-  const pathOf = (order: number) =>
+  const linePath = (order: number) =>
     line<Step>()
       .defined(({ values }) => values[order] != null)
       .x(({ atMs }) => x(atMs))
@@ -369,7 +369,7 @@ export const StepChart: FC<{
             <line class="rule" x1="0" x2={WIDTH} y1={y(value)} y2={y(value)} />
           ))}
           {names.map((_, order) => (
-            <path class={`edge s${order}`} d={pathOf(order)} />
+            <path class={`edge s${order}`} d={linePath(order)} />
           ))}
         </svg>
         <span />
@@ -388,7 +388,7 @@ export const StepChart: FC<{
 };
 
 /** The change as text: `from 3 to 6, 100% more`. */
-export function changeOf(values: readonly (number | null)[], format: (value: number) => string): string {
+export function describeChange(values: readonly (number | null)[], format: (value: number) => string): string {
   const [first = 0, last = 0] = [values.at(0) ?? 0, values.at(-1) ?? 0];
   const share = first === 0 ? null : (last - first) / Math.abs(first);
   const change =

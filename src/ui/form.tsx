@@ -143,12 +143,12 @@ const ErrorSummary: FC<{ form: Rendered }> = ({ form: { state, fields } }) =>
       <strong>{state.details.length === 1 ? 'Correct this:' : 'Correct these:'}</strong>
       <ul>
         {state.details.map(({ path, message }) => {
-          const name = fieldOf(path, fields);
+          const name = errorField(path, fields);
           const field = fields.get(name);
           if (!field) return <li>{path === '' ? message : `${path}: ${message}`}</li>;
           return (
             <li>
-              <a href={`#${idOf(name)}`}>{`${field.label}: ${withExample(message, name, field.example)}`}</a>
+              <a href={`#${fieldId(name)}`}>{`${field.label}: ${withExample(message, name, field.example)}`}</a>
             </li>
           );
         })}
@@ -157,9 +157,9 @@ const ErrorSummary: FC<{ form: Rendered }> = ({ form: { state, fields } }) =>
   );
 
 /** The field of a path, or of the nearest path around it: an error of `scopes.0` belongs to `scopes`. */
-function fieldOf(path: string, fields: Rendered['fields']): string {
+function errorField(path: string, fields: Rendered['fields']): string {
   const outer = path.replace(/\.[^.]+$/, '');
-  return fields.has(path) || outer === path ? path : fieldOf(outer, fields);
+  return fields.has(path) || outer === path ? path : errorField(outer, fields);
 }
 
 /** The rule with an example: `must be a number of dollars, such as 12.50`. */
@@ -169,7 +169,7 @@ function withExample(message: string, name: string, example: string | undefined)
   return `${rule}, such as ${example}`;
 }
 
-function idOf(name: string): string {
+function fieldId(name: string): string {
   return `f-${name.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
 }
 
@@ -191,7 +191,7 @@ function useField({ name, label, hint }: FieldProps, example?: string) {
   const isWrong = messages.length > 0;
   const hasFocus = isWrong && !form.hasFocus;
   if (hasFocus) form.hasFocus = true;
-  const id = idOf(name);
+  const id = fieldId(name);
   const describedBy = [hint ? `${id}-hint` : '', isWrong ? `${id}-error` : ''].filter(Boolean).join(' ');
   return {
     text: typed(form.state, name),
@@ -205,12 +205,12 @@ function useField({ name, label, hint }: FieldProps, example?: string) {
 const Notes: FC<{ name: string; hint: Child; error: string }> = ({ name, hint, error }) => (
   <>
     {hint && (
-      <p class="quiet hint" id={`${idOf(name)}-hint`}>
+      <p class="quiet hint" id={`${fieldId(name)}-hint`}>
         {hint}
       </p>
     )}
     {error && (
-      <p class="error" id={`${idOf(name)}-error`}>
+      <p class="error" id={`${fieldId(name)}-error`}>
         {error}
       </p>
     )}
@@ -219,7 +219,7 @@ const Notes: FC<{ name: string; hint: Child; error: string }> = ({ name, hint, e
 
 const Field: FC<PropsWithChildren<FieldProps & { error: string }>> = ({ name, label, hint, error, children }) => (
   <div class={error ? 'field wrong' : 'field'}>
-    <label for={idOf(name)}>{label}</label>
+    <label for={fieldId(name)}>{label}</label>
     {children}
     <Notes name={name} hint={hint} error={error} />
   </div>
@@ -231,7 +231,7 @@ export const GroupError: FC<{ name: string; label: string }> = ({ name, label })
   fields.set(name, { label, example: undefined });
   const messages = state.details.filter(({ path }) => path === name).map(({ message }) => message);
   return messages.length === 0 ? null : (
-    <p class="error" id={idOf(name)}>
+    <p class="error" id={fieldId(name)}>
       {messages.join('; ')}
     </p>
   );
@@ -255,7 +255,7 @@ export const TextField: FC<TextProps> = (props) => {
   return (
     <Field {...props} error={error}>
       <input
-        id={idOf(name)}
+        id={fieldId(name)}
         name={name}
         type={type}
         value={type === 'password' ? '' : text}
@@ -278,7 +278,7 @@ export const TextArea: FC<FieldProps & { rows?: number; mono?: boolean }> = (pro
   return (
     <Field {...props} error={error}>
       <textarea
-        id={idOf(name)}
+        id={fieldId(name)}
         name={name}
         rows={rows}
         class={mono ? 'mono' : undefined}
@@ -301,7 +301,7 @@ export const Select: FC<FieldProps & { options: Options }> = (props) => {
   const { text, error, focus, described } = useField(props);
   return (
     <Field {...props} error={error}>
-      <select id={idOf(name)} name={name} {...focus} {...described}>
+      <select id={fieldId(name)} name={name} {...focus} {...described}>
         {options.map(([value, option]) => (
           <option value={value} selected={value === text}>
             {option}
@@ -317,8 +317,16 @@ export const Checkbox: FC<FieldProps> = (props) => {
   const { text, error, focus, described } = useField(props);
   return (
     <div class="check">
-      <input id={idOf(name)} type="checkbox" name={name} value="on" checked={text === 'on'} {...focus} {...described} />
-      <label for={idOf(name)}>{label}</label>
+      <input
+        id={fieldId(name)}
+        type="checkbox"
+        name={name}
+        value="on"
+        checked={text === 'on'}
+        {...focus}
+        {...described}
+      />
+      <label for={fieldId(name)}>{label}</label>
       <Notes name={name} hint={hint} error={error} />
     </div>
   );
@@ -336,7 +344,7 @@ const Group: FC<FieldProps & { options: Options; type: 'checkbox' | 'radio' }> =
   return (
     <fieldset
       class={error ? 'checks wrong' : 'checks'}
-      id={idOf(name)}
+      id={fieldId(name)}
       role={type === 'radio' ? 'radiogroup' : undefined}
       {...(type === 'radio' ? described : { 'aria-describedby': described['aria-describedby'] })}
     >

@@ -65,7 +65,7 @@ export function usdParts(parts: readonly NanoUsd[]): string[] {
 }
 
 /** An exact decimal amount of USD as nano-USD. */
-export function nanoOf(exactUsd: string): NanoUsd {
+export function parseNanoUsd(exactUsd: string): NanoUsd {
   const [, sign, integer = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(exactUsd) ?? [];
   const size = BigInt(integer) * 10n ** BigInt(NANO_DIGITS) + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
   return sign === '-' ? -size : size;
@@ -79,12 +79,12 @@ export function rate(usdPerMillion: number): string {
 
 /** A format for the rates of a column: all have as many decimals as the rate with the most. */
 export function rateColumn(rates: readonly (number | undefined)[]): (usdPerMillion: number) => string {
-  const decimals = Math.max(2, ...rates.map((one) => (one === undefined ? 0 : decimalsOf(rate(one)))));
+  const decimals = Math.max(2, ...rates.map((one) => (one === undefined ? 0 : countDecimals(rate(one)))));
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
   return (usdPerMillion) => `$${usdPerMillion.toLocaleString('en-US', digits)}`;
 }
 
-const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0;
+const countDecimals = (text: string) => text.split('.')[1]?.length ?? 0;
 
 /** The number of decimals of an amount. */
 function exactDecimals(nano: NanoUsd): number {

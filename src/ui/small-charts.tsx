@@ -4,7 +4,7 @@
  */
 import { scaleLinear } from 'd3-scale';
 import type { Child, FC } from 'hono/jsx';
-import { changeOf, fixed } from './charts.tsx';
+import { describeChange, fixed } from './charts.tsx';
 import { count, percent } from './format.ts';
 
 interface SparklineProps {
@@ -18,7 +18,7 @@ interface SparklineProps {
  * change.
  */
 export const Sparkline: FC<SparklineProps> = ({ values, label, format = count }) => {
-  const text = `${label}: ${changeOf(values, format)}`;
+  const text = `${label}: ${describeChange(values, format)}`;
   const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
   const width = 100 / Math.max(1, values.length);
   return (

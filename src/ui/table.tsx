@@ -5,7 +5,7 @@
  */
 import type { Child } from 'hono/jsx';
 import { count, plural } from './format.ts';
-import { nextOf, previousOf, type Trail } from './trail.ts';
+import { nextQuery, previousQuery, type Trail } from './trail.ts';
 
 /** The position of a column on a card. */
 export type CardPlace = 'title' | 'figure' | 'detail' | 'hidden';
@@ -50,7 +50,7 @@ interface TableProps<Row> {
 }
 
 export function Table<Row>({ caption, columns, rows, dense = false, total }: TableProps<Row>) {
-  const places = placesOf(columns);
+  const places = cardPlaces(columns);
   const style = [
     dense && 'dense',
     columns.length <= FEW_MAX && 'few',
@@ -74,13 +74,13 @@ export function Table<Row>({ caption, columns, rows, dense = false, total }: Tab
         {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
         <thead role="rowgroup">
           {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
-          <tr role="row">{columns.map(headOf)}</tr>
+          <tr role="row">{columns.map(renderHead)}</tr>
         </thead>
         {/* biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles */}
         <tbody role="rowgroup">
           {rows.map((row) => (
             // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
-            <tr role="row">{columns.map((column, index) => cellOf(column, row, places[index] ?? 'detail'))}</tr>
+            <tr role="row">{columns.map((column, index) => renderCell(column, row, places[index] ?? 'detail'))}</tr>
           ))}
         </tbody>
       </table>
@@ -89,7 +89,7 @@ export function Table<Row>({ caption, columns, rows, dense = false, total }: Tab
 }
 
 /** Each card has one title and at most one main figure. */
-function placesOf<Row>(columns: readonly Column<Row>[]): CardPlace[] {
+function cardPlaces<Row>(columns: readonly Column<Row>[]): CardPlace[] {
   const places = columns.map(({ phone, heading }) => phone ?? (heading ? 'title' : 'detail'));
   if (!places.includes('figure')) {
     const first = columns.findIndex(({ figure, phone, heading }) => figure && !heading && phone === undefined);
@@ -98,7 +98,7 @@ function placesOf<Row>(columns: readonly Column<Row>[]): CardPlace[] {
   return places;
 }
 
-function headOf<Row>({ title, unit, figure, sort }: Column<Row>) {
+function renderHead<Row>({ title, unit, figure, sort }: Column<Row>) {
   const style = [figure && 'figure', sort && 'sort'].filter(Boolean).join(' ') || undefined;
   return (
     // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
@@ -109,7 +109,7 @@ function headOf<Row>({ title, unit, figure, sort }: Column<Row>) {
   );
 }
 
-function cellOf<Row>({ title, unit, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
+function renderCell<Row>({ title, unit, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
   const label = unit ? `${title}, ${unit}` : title;
   const style = figure ? `figure in-${place}` : `in-${place}`;
   return heading ? (
@@ -126,7 +126,7 @@ function cellOf<Row>({ title, unit, cell, figure, heading }: Column<Row>, row: R
 }
 
 /** The count above a table, such as `12 keys`. If only a part of the list is here, only its count is known. */
-export function totalOf(shown: number, noun: string, isWhole: boolean): string {
+export function totalText(shown: number, noun: string, isWhole: boolean): string {
   return isWhole ? plural(shown, noun) : `${plural(shown, noun)} on this page`;
 }
 
@@ -136,7 +136,7 @@ interface PagerProps {
   query: Record<string, string>;
   next: string | null;
   first: boolean;
-  /** The way back: `trailOf(c.req.query(), items.length)`. Without it the pager links back to the first page. */
+  /** The way back: `readTrail(c.req.query(), items.length)`. Without it the pager links back to the first page. */
   previous?: Trail;
 }
 
@@ -149,8 +149,8 @@ export function Pager({ path, query, next, first, previous }: PagerProps) {
     return text === '' ? path : `${path}?${text}`;
   };
   const trail = first && previous ? { ...previous, steps: [], cursor: '', before: 0 } : previous;
-  const onward = next === null ? null : trail ? nextOf(trail, next) : { cursor: next };
-  const back = trail && trail.steps.length > 0 ? previousOf(trail) : null;
+  const onward = next === null ? null : trail ? nextQuery(trail, next) : { cursor: next };
+  const back = trail && trail.steps.length > 0 ? previousQuery(trail) : null;
   return (
     <nav class="pager" aria-label="Pages">
       {trail && trail.before !== null && trail.shown > 0 && (

@@ -37,7 +37,7 @@ export interface Trail {
 type Query = Record<string, string>;
 
 /** Reads the trail of a page with `shown` rows from its query. */
-export function trailOf(query: Readonly<Record<string, string | undefined>>, shown: number): Trail {
+export function readTrail(query: Readonly<Record<string, string | undefined>>, shown: number): Trail {
   const cursor = query.cursor ?? '';
   if (cursor === '') return { steps: [], cursor, before: 0, shown };
   const parts = (query.trail ?? '').slice(0, CHARS_MAX).split('.');
@@ -51,19 +51,19 @@ export function trailOf(query: Readonly<Record<string, string | undefined>>, sho
 }
 
 /** The parameters that lead to the next page. */
-export function nextOf({ steps, cursor, before, shown }: Trail, next: string): Query {
+export function nextQuery({ steps, cursor, before, shown }: Trail, next: string): Query {
   if (before === null) return { cursor: next };
-  return queryOf([...steps, { before, cursor }], next, before + shown);
+  return trailQuery([...steps, { before, cursor }], next, before + shown);
 }
 
 /** The parameters that lead to the page before; none for the first page, or if the trail is lost. */
-export function previousOf({ steps }: Trail): Query {
+export function previousQuery({ steps }: Trail): Query {
   const last = steps.at(-1);
   if (!last || last.cursor === '') return {};
-  return queryOf(steps.slice(0, -1), last.cursor, last.before);
+  return trailQuery(steps.slice(0, -1), last.cursor, last.before);
 }
 
-function queryOf(steps: readonly Step[], cursor: string, before: number): Query {
+function trailQuery(steps: readonly Step[], cursor: string, before: number): Query {
   const kept = steps.slice(-STEPS_MAX).map((step) => `${step.before}-${step.cursor}`);
   while (kept.length > 0 && [...kept, before].join('.').length > CHARS_MAX) kept.shift();
   return { cursor, trail: [...kept, before].join('.') };

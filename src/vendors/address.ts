@@ -93,7 +93,7 @@ function hostReason(hostname: string): string | null {
   if (hostname.startsWith('[')) return ipv6Reason(hostname.slice(1, -1));
   // A name may end with a dot for the root; resolvers ignore it.
   const name = hostname.replace(/\.+$/, '').toLowerCase();
-  const address = ipv4Of(name);
+  const address = parseIpv4(name);
   if (address !== null) return ipv4Reason(address);
   const labels = name.split('.');
   if (labels.some((label) => label === '')) return 'not a host name';
@@ -104,7 +104,7 @@ function hostReason(hostname: string): string | null {
   return suffix === undefined ? null : `names under ${suffix} are not public`;
 }
 
-function ipv4Of(name: string): number | null {
+function parseIpv4(name: string): number | null {
   const parts = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(name)?.slice(1).map(Number);
   if (!parts?.every((part) => part <= 255)) return null;
   return parts.reduce((address, part) => address * 256 + part, 0);
@@ -113,7 +113,7 @@ function ipv4Of(name: string): number | null {
 function ipv4Reason(address: number): string | null {
   const found = IPV4_REFUSED.find(([network, bits]) => {
     const size = 2 ** (32 - bits);
-    return Math.floor(address / size) === Math.floor((ipv4Of(network) ?? 0) / size);
+    return Math.floor(address / size) === Math.floor((parseIpv4(network) ?? 0) / size);
   });
   return found ? `the address is ${found[2]}` : null;
 }
@@ -123,7 +123,7 @@ function ipv4Reason(address: number): string | null {
  * Mapped, compatible and translated IPv4, loopback, local, link-local and multicast are all outside of 2000::/3.
  */
 function ipv6Reason(address: string): string | null {
-  const [first = 0, second = 0] = groupsOf(address);
+  const [first = 0, second = 0] = splitGroups(address);
   if (first >> 13 !== 0b001) return 'the address is not a public IPv6 address';
   // 2001::/23 is reserved for protocols: Teredo, benchmarks, ORCHID.
   if (first === 0x2001 && second < 0x0200) return 'the address is reserved';
@@ -133,7 +133,7 @@ function ipv6Reason(address: string): string | null {
 }
 
 /** The groups before the first `::`. The parser's form of an address has no dotted part. */
-function groupsOf(address: string): number[] {
+function splitGroups(address: string): number[] {
   const [head = ''] = address.split('::');
   return head === '' ? [] : head.split(':').map((group) => Number.parseInt(group, 16));
 }

@@ -8,7 +8,7 @@
  * is still counted from the answer.
  */
 import type { Capability } from '../domain/plan.ts';
-import { type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty, textOrEmpty } from './usage/figures.ts';
 
 export interface VendorRequestParts {
   /** The path of the address, with or without its origin; some endpoints make only images or speech. */
@@ -88,12 +88,12 @@ export function requestedCapabilities({ path = '', model = '', body }: VendorReq
     ...matching(PATHS, path),
     ...matching(MODELS, model.toLowerCase()),
     ...FIELDS.flatMap(([field, capability]) => (isSwitchedOn(body[field]) ? [capability] : [])),
-    ...toolsOf(body).flatMap((tool) => namesOf(tool).flatMap((name) => matching(TOOLS, name))),
-    ...modalitiesOf(body),
+    ...listTools(body).flatMap((tool) => toolNames(tool).flatMap((name) => matching(TOOLS, name))),
+    ...wantedModalities(body),
   ]);
   // OpenRouter's older form of its web search.
-  if (listOf(body.plugins).some((plugin) => fieldsOf(plugin).id === 'web')) used.add('search');
-  if (turnsOf(body).some(speaks)) used.add('audio');
+  if (listOrEmpty(body.plugins).some((plugin) => fieldsOrEmpty(plugin).id === 'web')) used.add('search');
+  if (listTurns(body).some(speaks)) used.add('audio');
   return CAPABILITIES.filter((capability) => used.has(capability));
 }
 
@@ -108,35 +108,35 @@ function matching(rules: readonly (readonly [RegExp, Capability])[], name: strin
 
 function isSwitchedOn(value: unknown): boolean {
   const isEmpty = Array.isArray(value) && value.length === 0;
-  return value !== undefined && value !== null && value !== false && !isEmpty && fieldsOf(value).mode !== 'off';
+  return value !== undefined && value !== null && value !== false && !isEmpty && fieldsOrEmpty(value).mode !== 'off';
 }
 
 /** The tools of the request, of items of its input, and inside other tools. */
-export function toolsOf(body: Fields): Fields[] {
-  const holders = [body, ...listOf(body.input).map(fieldsOf)];
-  const tools = holders.flatMap((holder) => listOf(holder.tools)).map(fieldsOf);
-  return [...tools, ...tools.flatMap((tool) => listOf(tool.tools).map(fieldsOf))];
+export function listTools(body: Fields): Fields[] {
+  const holders = [body, ...listOrEmpty(body.input).map(fieldsOrEmpty)];
+  const tools = holders.flatMap((holder) => listOrEmpty(holder.tools)).map(fieldsOrEmpty);
+  return [...tools, ...tools.flatMap((tool) => listOrEmpty(tool.tools).map(fieldsOrEmpty))];
 }
 
 /** The names that identify a tool, in snake case: its type, or the members that name one. */
-function namesOf(tool: Fields): string[] {
+function toolNames(tool: Fields): string[] {
   const { type } = tool;
   // Moonshot's own tools (`$web_search`).
-  if (type === 'builtin_function') return [textOf(fieldsOf(tool.function).name)];
+  if (type === 'builtin_function') return [textOrEmpty(fieldsOrEmpty(tool.function).name)];
   const names = typeof type === 'string' ? [type, ...Object.keys(tool)] : Object.keys(tool);
   return names.map((name) => name.replaceAll(/([a-z])([A-Z])/g, '$1_$2').toLowerCase());
 }
 
-function modalitiesOf(body: Fields): Capability[] {
-  const holders = [body, fieldsOf(body.generationConfig), fieldsOf(body.generation_config)];
-  const wanted = holders.flatMap((holder) => MODALITIES.flatMap((name) => listOf(holder[name])));
-  const words = new Set(wanted.map((word) => textOf(word).toLowerCase()));
+function wantedModalities(body: Fields): Capability[] {
+  const holders = [body, fieldsOrEmpty(body.generationConfig), fieldsOrEmpty(body.generation_config)];
+  const wanted = holders.flatMap((holder) => MODALITIES.flatMap((name) => listOrEmpty(holder[name])));
+  const words = new Set(wanted.map((word) => textOrEmpty(word).toLowerCase()));
   return (['image', 'audio'] as const).filter((modality) => words.has(modality));
 }
 
 /** The turns of a conversation: OpenAI's messages and input, Google's contents. */
-function turnsOf({ messages, input, contents }: Fields): Fields[] {
-  return [messages, input, contents].flatMap(asList).map(fieldsOf);
+function listTurns({ messages, input, contents }: Fields): Fields[] {
+  return [messages, input, contents].flatMap(asList).map(fieldsOrEmpty);
 }
 
 /** Whether audio goes in: a part of that kind, of that media type, or an earlier spoken answer. */

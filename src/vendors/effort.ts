@@ -6,7 +6,7 @@
  * passes unchanged and the vendor decides.
  */
 import type { ReasoningLevel } from '../domain/plan.ts';
-import { EFFORTS, type Effort, type Fields, fieldsOf } from './usage/figures.ts';
+import { EFFORTS, type Effort, type Fields, fieldsOrEmpty } from './usage/figures.ts';
 
 export type { Effort } from './usage/figures.ts';
 
@@ -32,7 +32,7 @@ export function chooseEffort(
   supported: readonly string[] | undefined,
 ): EffortChoice {
   if (requested === undefined) {
-    const highest = ceilingOf(ceiling);
+    const highest = effortCeiling(ceiling);
     const lowest = EFFORTS.find((level) => supported?.includes(level));
     const forced = highest !== undefined && lowest !== undefined && effectiveEffort(highest, supported) === lowest;
     return forced ? { effort: lowest, source: 'gateway_config' } : { effort: undefined, source: undefined };
@@ -57,7 +57,7 @@ export function effectiveEffort(requested: Effort, supported: readonly string[] 
 }
 
 /** The highest level that a plan allows; `undefined` is no ceiling. */
-export function ceilingOf(level: ReasoningLevel): Effort | undefined {
+export function effortCeiling(level: ReasoningLevel): Effort | undefined {
   switch (level) {
     case 'NONE':
       return 'none';
@@ -80,7 +80,7 @@ export function thinkingWithin(tokens: number, ceiling: Effort | undefined): num
 
 /** The lower of the requested level and the ceiling. */
 export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort {
-  const ceiling = ceilingOf(level);
+  const ceiling = effortCeiling(level);
   return ceiling !== undefined && rank(ceiling) < rank(requested) ? ceiling : requested;
 }
 
@@ -90,7 +90,7 @@ export function withinCeiling(requested: Effort, level: ReasoningLevel): Effort 
  */
 export function withoutEffort(body: Fields): Fields {
   const { reasoning_effort: _effort, reasoning, ...rest } = body;
-  return reasoning === undefined || fieldsOf(reasoning).effort !== undefined ? rest : { ...rest, reasoning };
+  return reasoning === undefined || fieldsOrEmpty(reasoning).effort !== undefined ? rest : { ...rest, reasoning };
 }
 
 /** Values of an effort, a budget or a mode that ask for no thinking. */
@@ -99,14 +99,14 @@ const NO_THINKING = new Set(['', '0', 'none', 'disabled', 'false']);
 /** Whether the request asks its model to think, in any vendor's form. Without that, the model's own default stands. */
 export function asksToThink(body: Fields): boolean {
   const { reasoning_effort, reasoning, output_config, thinking } = body;
-  const { effort, max_tokens, enabled } = fieldsOf(reasoning);
-  const { type, budget_tokens } = fieldsOf(thinking);
+  const { effort, max_tokens, enabled } = fieldsOrEmpty(reasoning);
+  const { type, budget_tokens } = fieldsOrEmpty(thinking);
   const configs = [body.generationConfig, body.generation_config].flatMap((holder) => {
-    const { thinkingConfig, thinking_config } = fieldsOf(holder);
-    return [fieldsOf(thinkingConfig), fieldsOf(thinking_config)];
+    const { thinkingConfig, thinking_config } = fieldsOrEmpty(holder);
+    return [fieldsOrEmpty(thinkingConfig), fieldsOrEmpty(thinking_config)];
   });
   return [
-    ...[reasoning_effort, effort, max_tokens, enabled, fieldsOf(output_config).effort, type ?? budget_tokens],
+    ...[reasoning_effort, effort, max_tokens, enabled, fieldsOrEmpty(output_config).effort, type ?? budget_tokens],
     ...configs.flatMap((config) => [config.thinkingLevel, config.thinking_level]),
     ...configs.flatMap((config) => [config.thinkingBudget, config.thinking_budget]),
   ].some((asked) => asked != null && !NO_THINKING.has(String(asked).toLowerCase()));

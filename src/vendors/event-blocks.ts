@@ -77,7 +77,7 @@ export class EventBlocks {
 
   /** The blocks that this chunk completes. The chunk may end anywhere. */
   push(chunk: Uint8Array): Block[] {
-    this.#form ??= formOf(chunk);
+    this.#form ??= detectForm(chunk);
     const isJson = this.#form === 'json';
     const blocks: Block[] = [];
     let start = 0;
@@ -262,7 +262,7 @@ export function serializeEvent({ event, id, data }: StreamEvent): string {
 }
 
 /** The first byte that is not white space decides: no line of an event begins with a bracket. */
-function formOf(chunk: Uint8Array): 'sse' | 'json' | null {
+function detectForm(chunk: Uint8Array): 'sse' | 'json' | null {
   const first = chunk.find((byte) => !BEFORE_CONTENT.has(byte));
   if (first === undefined) return null;
   return first === OPEN_OBJECT || first === OPEN_LIST ? 'json' : 'sse';

@@ -30,9 +30,9 @@ export interface Accepted {
   /** OpenAI's endpoints lie below the root of its own API, at `/openai`. */
   hasOpenAiBelow: boolean;
   /** The vendor whose rules count images and sounds. */
-  mediaOf: 'openai' | 'anthropic' | 'google' | 'others';
+  mediaRules: 'openai' | 'anthropic' | 'google' | 'others';
   /** The vendor whose models it has, for the vocabulary of a text; `any` if that is not certain. */
-  vocabularyOf: 'openai' | 'anthropic' | 'google' | 'any';
+  vocabularyOwner: 'openai' | 'anthropic' | 'google' | 'any';
 }
 
 /** A vendor that an operator registered as compatible with OpenAI is assumed to have all endpoints. */
@@ -42,12 +42,12 @@ const COMPATIBLE: Accepted = {
   chatBound: 'max_tokens',
   keyHeader: 'authorization',
   hasOpenAiBelow: false,
-  mediaOf: 'others',
-  vocabularyOf: 'any',
+  mediaRules: 'others',
+  vocabularyOwner: 'any',
 };
 
 export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
-  openai: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaOf: 'openai', vocabularyOf: 'openai' },
+  openai: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaRules: 'openai', vocabularyOwner: 'openai' },
   // It has only chat of OpenAI's endpoints (platform.claude.com/docs/en/api/openai-sdk).
   anthropic: {
     endpoints: ['messages'],
@@ -55,8 +55,8 @@ export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
     chatBound: 'max_completion_tokens',
     keyHeader: 'x-api-key',
     hasOpenAiBelow: false,
-    mediaOf: 'anthropic',
-    vocabularyOf: 'anthropic',
+    mediaRules: 'anthropic',
+    vocabularyOwner: 'anthropic',
   },
   // It has chat, embeddings, images, batches and models of OpenAI's endpoints (ai.google.dev/gemini-api/docs/openai).
   google: {
@@ -65,11 +65,11 @@ export const ACCEPTED: Readonly<Record<VendorKind, Accepted>> = {
     chatBound: 'max_completion_tokens',
     keyHeader: 'x-goog-api-key',
     hasOpenAiBelow: true,
-    mediaOf: 'google',
-    vocabularyOf: 'google',
+    mediaRules: 'google',
+    vocabularyOwner: 'google',
   },
   // A model's name is that of a deployment, which does not determine its vocabulary.
-  azure: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaOf: 'openai' },
+  azure: { ...COMPATIBLE, chatBound: 'max_completion_tokens', mediaRules: 'openai' },
   bedrock: COMPATIBLE,
   vertex: COMPATIBLE,
   openrouter: COMPATIBLE,

@@ -36,7 +36,7 @@ const BINARY = /^\s*(?:audio|image|video)\/|octet-stream/i;
  * Reads until the content is known and, for events, until the first has arrived. Throws if the answer breaks off
  * before.
  */
-export async function openingOf(
+export async function readOpening(
   body: ReadableStream<Uint8Array>,
   contentType: string,
   { isText, isBinary }: Expected,
@@ -64,7 +64,7 @@ export async function openingOf(
       bytes += chunk.length;
       if (content === null) {
         head += decoder.decode(chunk, { stream: true });
-        content = contentOf(head, isEvents, isText);
+        content = detectContent(head, isEvents, isText);
       }
       if (content === 'json' || content === 'other') return { content, first: null, body: replayed(kept, reader) };
       const first = blocks.push(chunk).find(({ event }) => event !== null)?.event;
@@ -78,7 +78,7 @@ export async function openingOf(
 }
 
 /** `null` while it is not known. */
-function contentOf(head: string, isEvents: boolean, isText: boolean): Opening['content'] | null {
+function detectContent(head: string, isEvents: boolean, isText: boolean): Opening['content'] | null {
   const text = head.trimStart();
   if (text === '') return null;
   if (/^[{[]/.test(text)) return 'json';

@@ -6,7 +6,7 @@
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { type Fetcher, requestVendor } from './request.ts';
-import { type Fields, fieldsOf, isFields } from './usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from './usage/figures.ts';
 
 /** A request in the form that its vendor would get. */
 export interface PromptToCount {
@@ -38,7 +38,7 @@ interface Counter {
   /** The counter's own end of the path in its place. */
   at: string;
   /** The fields that it takes of a request at the path; `null` if it cannot count all of it. */
-  bodyOf(request: Fields, path: string): Fields | null;
+  countedBody(request: Fields, path: string): Fields | null;
   /** The member of its answer with the count. */
   member: string;
   /** The provider calls the count exact, and not an estimate. */
@@ -63,7 +63,7 @@ const COUNTERS: Partial<Record<VendorKind, Counter>> = {
   anthropic: {
     counts: /(?<=^|\/)messages$/,
     at: 'messages/count_tokens',
-    bodyOf: ofFields(
+    countedBody: ofFields(
       words('model messages system tools tool_choice thinking output_config output_format'),
       words(`max_tokens metadata stop_sequences stream temperature top_k top_p service_tier inference_geo speed
              cache_control context_management`),
@@ -78,7 +78,7 @@ const COUNTERS: Partial<Record<VendorKind, Counter>> = {
   google: {
     counts: /:(?:g|streamG)enerateContent$/,
     at: ':countTokens',
-    bodyOf(request, path) {
+    countedBody(request, path) {
       const [, model] = /(?:^|\/)models\/(.+):\w+$/.exec(path) ?? [];
       return model === undefined ? null : ofGenerateContent(request, decodeURIComponent(model));
     },
@@ -92,7 +92,7 @@ const COUNTERS: Partial<Record<VendorKind, Counter>> = {
   openai: {
     counts: /(?<=^|\/)responses$/,
     at: 'responses/input_tokens',
-    bodyOf: ofFields(
+    countedBody: ofFields(
       words('model input instructions tools tool_choice parallel_tool_calls reasoning text truncation'),
       words(`background include max_output_tokens max_tool_calls metadata prompt_cache_key prompt_cache_options
              prompt_cache_retention safety_identifier service_tier store stream stream_options temperature top_logprobs
@@ -121,7 +121,7 @@ export function countRequest({ kind, url: asked, headers, body: request }: Promp
   const counter = COUNTERS[kind];
   const url = URL.parse(asked);
   if (!counter || !url || !isCounted(kind, asked) || hasLink(request)) return null;
-  const body = counter.bodyOf(request, url.pathname);
+  const body = counter.countedBody(request, url.pathname);
   if (body === null) return null;
   url.pathname = url.pathname.replace(counter.counts, counter.at);
   // This parameter selects the form of a stream.
@@ -139,7 +139,7 @@ export async function askCounter(
   if (!counter) return null;
   const result = await requestVendor({ url, method: 'POST', headers, body, timeoutMs, responseType: 'json' }, fetcher);
   if (result.kind !== 'answer' || !result.ok) return null;
-  const tokens = fieldsOf(result.body)[counter.member];
+  const tokens = fieldsOrEmpty(result.body)[counter.member];
   if (typeof tokens !== 'number' || !Number.isSafeInteger(tokens) || tokens < 1) return null;
   return {
     tokens,

@@ -12,7 +12,7 @@ import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { HELD_BYTES_MAX, HeldBytes } from './answer-memory.ts';
 import type { StreamEvent } from './event-blocks.ts';
-import { openingOf, replayed } from './opening.ts';
+import { readOpening, replayed } from './opening.ts';
 import { PassedBody } from './passed-body.ts';
 import type { Presence } from './presence.ts';
 import { type PassingUsage, SkimmedUsage } from './usage.ts';
@@ -95,8 +95,8 @@ export async function requestVendor(
   request: VendorRequest,
   fetcher: Fetcher = (url, init) => fetch(url, init as never) as unknown as Promise<Response>,
 ): Promise<VendorResult> {
-  const body = bodyOf(request);
-  const headers = headersOf(request.headers, body.contentType);
+  const body = encodeBody(request);
+  const headers = buildHeaders(request.headers, body.contentType);
   if (typeof headers === 'string') return { kind: 'unreachable', message: headers };
   const limit = timeLimit(request);
   let status: number | null = null;
@@ -112,11 +112,12 @@ export async function requestVendor(
     delete body.content;
     const response = await asked;
     status = response.status;
-    return await answerOf(request.responseType, response);
+    return await toVendorResult(request.responseType, response);
   } catch (error) {
     if (limit.signal.aborted) return { kind: limit.signal.reason === CLIENT_LEFT ? 'left' : 'timeout' };
-    if (status === null) return { kind: 'unreachable', message: `the vendor could not be reached${codeOf(error)}` };
-    return { kind: 'broken', status, message: `the vendor's answer broke off${codeOf(error)}` };
+    if (status === null)
+      return { kind: 'unreachable', message: `the vendor could not be reached${systemErrorCode(error)}` };
+    return { kind: 'broken', status, message: `the vendor's answer broke off${systemErrorCode(error)}` };
   } finally {
     limit.lift();
   }
@@ -137,7 +138,7 @@ function timeLimit({ timeoutMs, presence, signal }: VendorRequest): { signal: Ab
   return { signal: controller.signal, lift };
 }
 
-async function answerOf(responseType: VendorRequest['responseType'], response: Response): Promise<VendorResult> {
+async function toVendorResult(responseType: VendorRequest['responseType'], response: Response): Promise<VendorResult> {
   const { status, ok, headers } = response;
   const body = response.body as ReadableStream<Uint8Array> | null;
   const answered = (text: string | null): VendorResult => ({
@@ -166,7 +167,7 @@ async function answerOf(responseType: VendorRequest['responseType'], response: R
     return tooLarge(reading, `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`);
   }
   if (responseType === 'stream') return { kind: 'stream', status, headers, body, content: 'other', first: null };
-  const opening = await openingOf(body, headers.get('content-type') ?? '', {
+  const opening = await readOpening(body, headers.get('content-type') ?? '', {
     isText: responseType === 'passed-text',
     isBinary: responseType === 'any',
   });
@@ -188,7 +189,7 @@ type Content = NonNullable<RequestInit['body']>;
 
 const SENT_AS_IS = [Uint8Array, ReadableStream, FormData];
 
-function bodyOf({ method, body }: VendorRequest): { content?: Content; contentType?: string } {
+function encodeBody({ method, body }: VendorRequest): { content?: Content; contentType?: string } {
   if (method === 'GET' || body === undefined) return {};
   if (typeof body === 'string' || SENT_AS_IS.some((kind) => body instanceof kind)) return { content: body as Content };
   return { content: JSON.stringify(body), contentType: 'application/json' };
@@ -198,7 +199,7 @@ function bodyOf({ method, body }: VendorRequest): { content?: Content; contentTy
  * The headers to send, with names in lower case; or, as text, why they cannot be sent. The text contains no header
  * values.
  */
-function headersOf(
+function buildHeaders(
   given: Readonly<Record<string, string>>,
   contentType: string | undefined,
 ): Record<string, string> | string {
@@ -226,7 +227,7 @@ async function readWhole(body: ReadableStream<Uint8Array>, headers: Headers): Pr
     const chunks: Uint8Array[] = [];
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return textOf(chunks);
+      if (done) return decodeChunks(chunks);
       chunks.push(value);
       if (!memory.take(value.byteLength)) return await readPassing(chunks, reader, headers);
     }
@@ -240,7 +241,7 @@ async function readPassing(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   headers: Headers,
 ): Promise<PassingUsage> {
-  const opening = await openingOf(replayed(chunks, reader), headers.get('content-type') ?? '', {
+  const opening = await readOpening(replayed(chunks, reader), headers.get('content-type') ?? '', {
     isText: false,
     isBinary: false,
   });
@@ -265,7 +266,7 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
     const chunks: Uint8Array[] = [];
     for (let bytes = 0; ; ) {
       const { done, value } = await reader.read();
-      if (done) return textOf(chunks);
+      if (done) return decodeChunks(chunks);
       chunks.push(value);
       bytes += value.byteLength;
       if (bytes <= WHOLE_BYTES_MAX && memory.take(value.byteLength)) continue;
@@ -281,7 +282,7 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
 const TOO_LARGE = `the vendor's answer has more than ${HELD_BYTES_MAX} bytes, or others fill the memory`;
 
 /** Each chunk is released when it is text. */
-function textOf(chunks: Uint8Array[]): string {
+function decodeChunks(chunks: Uint8Array[]): string {
   const decoder = new TextDecoder();
   let text = '';
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) text += decoder.decode(chunk, { stream: true });
@@ -294,7 +295,7 @@ function parsed(text: string): unknown {
 }
 
 /** Only the system's error code: the messages of these errors can repeat what was sent. */
-function codeOf(error: unknown): string {
+function systemErrorCode(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : undefined;
   const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
   return typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : '';

@@ -2,7 +2,7 @@
  * The service tier of a request to a vendor: the requested one, in the vendor's word, and the one that served it, if a
  * header states it.
  */
-import { isFields, tierOf, type VendorUsage } from './usage/figures.ts';
+import { isFields, readServiceTier, type VendorUsage } from './usage/figures.ts';
 
 const WORD = /^[\w-]{1,50}$/;
 
@@ -18,5 +18,5 @@ const TIER_HEADER = 'x-gemini-service-tier';
 
 /** The usage with the service tier in the answer's headers, if its body names none. */
 export function withServedTier(reported: VendorUsage | null, headers: Headers): VendorUsage | null {
-  return reported && { ...tierOf(headers.get(TIER_HEADER)), ...reported };
+  return reported && { ...readServiceTier(headers.get(TIER_HEADER)), ...reported };
 }

@@ -26,8 +26,8 @@ export type Vocabulary = 'any' | 'wide' | 'claude';
 const CLAUDE_FACTOR = 1.25;
 
 /** The vocabulary of a model at a vendor of the kind. */
-export function vocabularyOf(kind: VendorKind, model: string): Vocabulary {
-  const { vocabularyOf: owner } = ACCEPTED[kind];
+export function chooseVocabulary(kind: VendorKind, model: string): Vocabulary {
+  const { vocabularyOwner: owner } = ACCEPTED[kind];
   if (owner === 'anthropic' || /claude/i.test(model)) return 'claude';
   if (owner === 'google') return 'wide';
   // o200k_base from GPT-4o on (the model table of openai/tiktoken); the names before it, and embeddings, have cl100k_base.
@@ -65,7 +65,7 @@ export class TokenCount {
   #script = NONE;
 
   constructor(vocabulary: Vocabulary = 'any') {
-    this.#costs = costsOf(vocabulary);
+    this.#costs = vocabularyCosts(vocabulary);
     this.#factor = vocabulary === 'claude' ? CLAUDE_FACTOR : 1;
   }
 
@@ -150,7 +150,7 @@ function scriptsOfCharacters(): Uint8Array {
 
 const made = new Map<'any' | 'wide', Costs>();
 
-function costsOf(vocabulary: Vocabulary): Costs {
+function vocabularyCosts(vocabulary: Vocabulary): Costs {
   const kind = vocabulary === 'wide' ? 'wide' : 'any';
   let costs = made.get(kind);
   if (costs === undefined) {

@@ -30,7 +30,7 @@ export type { VendorFailure, VendorUsage } from './usage/figures.ts';
 
 /** The usage that a whole, parsed answer reports. */
 export function readUsage(body: unknown): VendorUsage | null {
-  if (Array.isArray(body)) return streamOf(body).usage();
+  if (Array.isArray(body)) return readChunkArray(body).usage();
   if (!isFields(body)) return null;
   if (isMessage(body)) return readMessage(body);
   if (isContent(body)) return readContent(body);
@@ -40,7 +40,7 @@ export function readUsage(body: unknown): VendorUsage | null {
 
 /** Web searches of a whole answer, known even without usage. A count that makes no sense is 0. */
 export function readSearches(body: unknown): number {
-  if (Array.isArray(body)) return streamOf(body).searches();
+  if (Array.isArray(body)) return readChunkArray(body).searches();
   return isFields(body) ? searchesShown(body) : 0;
 }
 
@@ -51,7 +51,7 @@ function searchesShown(body: Fields): number {
 }
 
 /** Google's stream without events is an array of chunks. */
-function streamOf(chunks: unknown[]): ContentStream {
+function readChunkArray(chunks: unknown[]): ContentStream {
   const stream = new ContentStream();
   for (const chunk of chunks) {
     if (isFields(chunk) && isContent(chunk)) stream.read(chunk);
@@ -211,14 +211,14 @@ export class StreamUsage implements PassingUsage {
     this.failed ??= event === 'error' ? readErrorEvent(data, body) : readFailure(body);
     this.#torn = body === undefined && /^\s*[{[]/.test(data);
     if (!isFields(body)) return null;
-    this.#reading ??= readingOf(body);
+    this.#reading ??= startReading(body);
     this.#reading?.read(body);
     if (event !== 'error') this.#written?.read(body);
     return body;
   }
 }
 
-function readingOf(event: Fields): StreamReading | null {
+function startReading(event: Fields): StreamReading | null {
   if (isMessageEvent(event)) return new MessageStream();
   if (isResponseEvent(event)) return new ResponseStream();
   if (isMediaEvent(event)) return new MediaStream();

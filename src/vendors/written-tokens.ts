@@ -3,9 +3,9 @@
  * in tokens of the model's vendor.
  */
 import type { VendorKind } from '../domain/vendor-kind.ts';
-import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from './token-count.ts';
+import { chooseVocabulary, TokenCount, tokensAtMost, type Vocabulary } from './token-count.ts';
 import { errorIn } from './usage/failure.ts';
-import { answerPlace, type Fields, fieldsOf, isFields, listOf, textOf } from './usage/figures.ts';
+import { answerPlace, type Fields, fieldsOrEmpty, isFields, listOrEmpty, textOrEmpty } from './usage/figures.ts';
 import type { Written } from './usage.ts';
 
 /** The text of one answer. Pieces of parallel answers arrive in any order, so each answer is counted by itself. */
@@ -25,14 +25,14 @@ class Answer {
   /** Takes a text, or a list of parts with text. Any other value has no text that can be counted. */
   take(value: unknown): void {
     if (typeof value === 'string') this.#add(value);
-    else if (Array.isArray(value)) for (const part of value) this.#takePart(fieldsOf(part));
+    else if (Array.isArray(value)) for (const part of value) this.#takePart(fieldsOrEmpty(part));
   }
 
   /** Mistral's parts of a reasoning have parts themselves. */
   #takePart({ text, thinking }: Fields): void {
     if (typeof text === 'string') this.#add(text);
-    for (const part of listOf(thinking)) {
-      const inner = fieldsOf(part).text;
+    for (const part of listOrEmpty(thinking)) {
+      const inner = fieldsOrEmpty(part).text;
       if (typeof inner === 'string') this.#add(inner);
     }
   }
@@ -58,7 +58,7 @@ export class WrittenTokens implements Written {
   #hasOther = false;
 
   constructor(kind: VendorKind, model: string) {
-    this.#vocabulary = vocabularyOf(kind, model);
+    this.#vocabulary = chooseVocabulary(kind, model);
   }
 
   get tokens(): number {
@@ -74,29 +74,32 @@ export class WrittenTokens implements Written {
   read(event: Fields): void {
     this.#hasOther ||= isOtherOutput(event);
     const { type, choices, candidates, delta } = event;
-    if (choices !== undefined) for (const choice of listOf(choices)) this.#choice(fieldsOf(choice));
-    else if (candidates !== undefined) for (const candidate of listOf(candidates)) this.#candidate(fieldsOf(candidate));
-    else if (event.object === 'response') for (const item of listOf(event.output)) this.#item(fieldsOf(item));
-    else if (type === 'message') for (const block of listOf(event.content)) this.#block(fieldsOf(block));
-    else if (type === 'content_block_start') this.#block(fieldsOf(event.content_block));
-    else if (type === 'content_block_delta') this.#block(fieldsOf(delta));
+    if (choices !== undefined) for (const choice of listOrEmpty(choices)) this.#choice(fieldsOrEmpty(choice));
+    else if (candidates !== undefined)
+      for (const candidate of listOrEmpty(candidates)) this.#candidate(fieldsOrEmpty(candidate));
+    else if (event.object === 'response') for (const item of listOrEmpty(event.output)) this.#item(fieldsOrEmpty(item));
+    else if (type === 'message') for (const block of listOrEmpty(event.content)) this.#block(fieldsOrEmpty(block));
+    else if (type === 'content_block_start') this.#block(fieldsOrEmpty(event.content_block));
+    else if (type === 'content_block_delta') this.#block(fieldsOrEmpty(delta));
     // Deltas of text, refusals, reasoning and the arguments of tool calls.
     else if (typeof delta === 'string' && type !== AUDIO_DELTA) this.#answer(0).take(delta);
-    else if (type === 'response.output_item.added') this.#answer(0).take(fieldsOf(event.item).name);
+    else if (type === 'response.output_item.added') this.#answer(0).take(fieldsOrEmpty(event.item).name);
   }
 
   /** Adds to a choice. `message` is a whole answer instead of a stream, `text` is the member of `completions`. */
   #choice({ index, delta, message, text }: Fields): void {
     const answer = this.#answer(index);
-    const part = fieldsOf(delta ?? message);
+    const part = fieldsOrEmpty(delta ?? message);
     // Some servers send the same reasoning under both names.
     const reasoning = part.reasoning_content ?? part.reasoning;
-    const { data: sound, transcript } = fieldsOf(part.audio);
+    const { data: sound, transcript } = fieldsOrEmpty(part.audio);
     for (const value of [text, part.content, part.refusal, reasoning, transcript]) answer.take(value);
-    this.#hasOther ||= listOf(part.images).length > 0 || sound !== undefined;
-    const calls = listOf(part.tool_calls).map((call) => fieldsOf(call).function ?? fieldsOf(call).custom);
+    this.#hasOther ||= listOrEmpty(part.images).length > 0 || sound !== undefined;
+    const calls = listOrEmpty(part.tool_calls).map(
+      (call) => fieldsOrEmpty(call).function ?? fieldsOrEmpty(call).custom,
+    );
     for (const call of [...calls, part.function_call]) {
-      const { name, arguments: given, input } = fieldsOf(call);
+      const { name, arguments: given, input } = fieldsOrEmpty(call);
       for (const value of [name, given, input]) answer.take(value);
     }
   }
@@ -104,11 +107,11 @@ export class WrittenTokens implements Written {
   /** Thoughts are text too. A function call comes whole. */
   #candidate({ index, content }: Fields): void {
     const answer = this.#answer(index);
-    for (const part of listOf(fieldsOf(content).parts)) {
-      const { text, functionCall: call, executableCode: code, inlineData, fileData } = fieldsOf(part);
+    for (const part of listOrEmpty(fieldsOrEmpty(content).parts)) {
+      const { text, functionCall: call, executableCode: code, inlineData, fileData } = fieldsOrEmpty(part);
       this.#hasOther ||= isFields(inlineData) || isFields(fileData);
       answer.take(text);
-      answer.take(fieldsOf(code).code);
+      answer.take(fieldsOrEmpty(code).code);
       if (isFields(call)) answer.take(JSON.stringify([call.name, call.args]));
     }
   }
@@ -121,7 +124,7 @@ export class WrittenTokens implements Written {
 
   /** An item of a whole response. Its result is a picture. */
   #item({ content, summary, name, arguments: given, input, result }: Fields): void {
-    this.#hasOther ||= textOf(result) !== '';
+    this.#hasOther ||= textOrEmpty(result) !== '';
     for (const value of [content, summary, name, given, input]) this.#answer(0).take(value);
   }
 
@@ -146,17 +149,17 @@ function isOtherOutput(event: Fields): boolean {
 
 /** Whether a whole, parsed answer has any output: text, or vectors, pictures and rankings. */
 export function hasWritten(body: unknown): boolean {
-  const { text, data, results } = fieldsOf(body);
-  const isOther = textOf(text) !== '' || listOf(data).length > 0 || listOf(results).length > 0;
-  return isOther || countOf(body, 'compatible', '').hasOutput;
+  const { text, data, results } = fieldsOrEmpty(body);
+  const isOther = textOrEmpty(text) !== '' || listOrEmpty(data).length > 0 || listOrEmpty(results).length > 0;
+  return isOther || countWritten(body, 'compatible', '').hasOutput;
 }
 
 /** The number of tokens that a whole, parsed answer contains. If its form is unknown, all of its text is counted. */
 export function writtenTokens(body: unknown, kind: VendorKind, model: string): number {
-  return countOf(body, kind, model).tokens || tokensAtMost(JSON.stringify(body) ?? '');
+  return countWritten(body, kind, model).tokens || tokensAtMost(JSON.stringify(body) ?? '');
 }
 
-function countOf(body: unknown, kind: VendorKind, model: string): WrittenTokens {
+function countWritten(body: unknown, kind: VendorKind, model: string): WrittenTokens {
   const written = new WrittenTokens(kind, model);
   for (const event of (Array.isArray(body) ? body : [body]).filter(isFields)) written.read(event);
   return written;

@@ -24,16 +24,16 @@ async function refusals(
     const asked = world.vendor.requests.length;
     const answer = await world.send({ path, token, body, ...(headers && { headers }) });
     const reached = world.vendor.requests.length > asked;
-    if (answer?.status === status && codeOf(answer) === code && !reached) continue;
+    if (answer?.status === status && errorCode(answer) === code && !reached) continue;
     const said = `${path} ${JSON.stringify(body).slice(0, 160)}`;
     broken.push(
-      `${said} was answered ${answer?.status} ${codeOf(answer)}, not ${status} ${code}${reached ? ', and reached the vendor' : ''}`,
+      `${said} was answered ${answer?.status} ${errorCode(answer)}, not ${status} ${code}${reached ? ', and reached the vendor' : ''}`,
     );
   }
   return broken;
 }
 
-function codeOf(answer: Answer | null): string | undefined {
+function errorCode(answer: Answer | null): string | undefined {
   return answer?.json?.error?.code;
 }
 

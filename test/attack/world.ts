@@ -131,10 +131,10 @@ async function sendOne(sender: Sender, { method = 'POST', path, token, headers =
     headers: Object.entries(sent).flat(),
     body: bytes,
   });
-  return { ...answer, json: jsonOf(answer.text) };
+  return { ...answer, json: parseJson(answer.text) };
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -23,7 +23,7 @@ export interface Plan {
 }
 
 /** Poisson times, and customers by Zipf's law. */
-export function planOf(seed: number, customers: number, rate: number, seconds: number): Plan {
+export function buildPlan(seed: number, customers: number, rate: number, seconds: number): Plan {
   const drawn = chance(seed);
   const dueMs = poissonTimes(drawn, rate, seconds);
   const completions = zipfDraws(drawn, customers, dueMs.length).map((customer) => ({
@@ -43,7 +43,7 @@ export function warmUpPlans(customers: number, seconds: number): Plan[] {
     dueMs: each.map((customer) => (customer * 1_000) / WARM_UP_RATE),
     completions: each.map((customer) => ({ customer, vendorMs: VENDOR.leastMs, stream: customer % 2 === 0 })),
   };
-  return [everyCustomer, planOf(0, customers, WARM_UP_RATE, Math.min(seconds, WARM_UP_SECONDS_MAX))];
+  return [everyCustomer, buildPlan(0, customers, WARM_UP_RATE, Math.min(seconds, WARM_UP_SECONDS_MAX))];
 }
 
 /** The latencies are of all completions, of plain ones, of whole streams, and of the first bytes of streams. */

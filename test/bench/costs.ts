@@ -95,7 +95,7 @@ export const costs: Suite = {
     const columns = new Map([...counted].map(([heading, found]) => [heading, meansOf(found)] as const));
     columns.set(`${idleSeconds} s of none`, idle);
     return printed('What a call costs', [
-      tableOf('of each call', columns, UNITS),
+      buildTable('of each call', columns, UNITS),
       ...['D1', 'customer', 'projector'].map((owner) => rowsWrittenBy(owner, columns)),
     ]);
   },
@@ -107,7 +107,7 @@ type Figures = Record<string, number>;
 function rowsWrittenBy(owner: string, scenarios: Map<string, Figures>): Table {
   const prefix = `${owner} rows written: `;
   const units = new Set([...scenarios.values()].flatMap((figures) => Object.keys(figures)));
-  return tableOf(
+  return buildTable(
     `${owner} rows written`,
     scenarios,
     [...units].filter((unit) => unit.startsWith(prefix)).sort(),
@@ -116,7 +116,7 @@ function rowsWrittenBy(owner: string, scenarios: Map<string, Figures>): Table {
 }
 
 /** A row for each unit, a column for each scenario. */
-function tableOf(title: string, scenarios: Map<string, Figures>, units: readonly string[], prefix = ''): Table {
+function buildTable(title: string, scenarios: Map<string, Figures>, units: readonly string[], prefix = ''): Table {
   const columns = [...scenarios.keys()].map((heading): Column => ({ key: heading, heading, digits: 2 }));
   const rows = units.map((unit) => ({
     name: unit.slice(prefix.length),

@@ -48,7 +48,7 @@ function add(name: string, count: number): void {
 function takeCounts(): Counts {
   for (const [owner, query, { rowsRead, rowsWritten }] of cursors) {
     add(`${owner} rows read`, rowsRead);
-    addWritten(owner, rowsWritten, tableOf(query));
+    addWritten(owner, rowsWritten, tableName(query));
   }
   const counts = { figures, transactions };
   figures = {};
@@ -91,7 +91,7 @@ function countedState<State extends DurableObjectState>(ctx: State, owner: strin
 const originals = new WeakMap<object, D1PreparedStatement>();
 
 /** The table that a statement writes. */
-function tableOf(query: string): string {
+function tableName(query: string): string {
   const statement = query.slice(Math.max(0, query.search(/\b(?:INSERT|CREATE)\b/i)));
   return /\b(?:INTO|UPDATE|FROM|TABLE)\s+["`]?(?:IF NOT EXISTS )?(\w+)/i.exec(statement)?.[1] ?? '';
 }
@@ -104,7 +104,7 @@ function addWritten(owner: string, rows: number, table: string): void {
 
 function countRows(meta: D1Meta, query: string): void {
   add('D1 rows read', meta.rows_read);
-  addWritten('D1', meta.rows_written, tableOf(query));
+  addWritten('D1', meta.rows_written, tableName(query));
 }
 
 const queries = new WeakMap<object, string>();

@@ -4,11 +4,11 @@
  * are in the same database.
  */
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { cursorOf } from '../../src/platform/page.ts';
+import { encodeCursor } from '../../src/platform/page.ts';
 import { provisionSubject, type Subject } from './history.ts';
 import { Connection } from './load.ts';
 import { signIn } from './pages.ts';
-import { customerOf, FIRST_NAMES, ID_PREFIX, SMALL_PLAN, writePopulation } from './population.ts';
+import { customerId, FIRST_NAMES, ID_PREFIX, SMALL_PLAN, writePopulation } from './population.ts';
 import { printed } from './report.ts';
 import { firstRound, median } from './rounds.ts';
 import { openState, operatorOf, PLAN, placeBundle, runServer } from './service.ts';
@@ -69,7 +69,7 @@ async function provision(url: string, customers: number): Promise<Organization> 
 /** Throws if the service does not know the written customers: the figures would be meaningless. */
 async function checkPopulation(url: string, { key, customers }: Organization): Promise<void> {
   const api = operatorOf(url).with(key);
-  const { items } = (await api.send('listCustomers', { query: { search: customerOf(customers - 1) } })).data;
+  const { items } = (await api.send('listCustomers', { query: { search: customerId(customers - 1) } })).data;
   if (items.length !== 1) throw new Error(`the last of ${customers} customers was found ${items.length} times`);
   const { byCustomer } = (await api.send('readUsageSummary')).data;
   if (byCustomer.length !== 200) throw new Error(`the summary of ${customers} customers lists ${byCustomer.length}`);
@@ -107,10 +107,11 @@ function requestsOf(url: string): { api: Record<string, Ask>; console: Record<st
     api: {
       'customers, first page': () => '/customers',
       'customers, 200 on a page': () => '/customers?limit=200',
-      'customers, a deep page': () => `/customers?cursor=${cursorOf(`${ID_PREFIX}e0`)}`,
+      'customers, a deep page': () => `/customers?cursor=${encodeCursor(`${ID_PREFIX}e0`)}`,
       'customers of a plan': () => `/customers?planId=${SMALL_PLAN}`,
-      'customers of a plan, a deep page': () => `/customers?planId=${SMALL_PLAN}&cursor=${cursorOf(`${ID_PREFIX}e0`)}`,
-      'search: an id': ({ customers }) => `/customers?search=${customerOf(customers - 1)}`,
+      'customers of a plan, a deep page': () =>
+        `/customers?planId=${SMALL_PLAN}&cursor=${encodeCursor(`${ID_PREFIX}e0`)}`,
+      'search: an id': ({ customers }) => `/customers?search=${customerId(customers - 1)}`,
       'search: the prefix of all ids': () => `/customers?search=${ID_PREFIX}`,
       'search: the same, a later page': async (organization) =>
         `/customers?search=${ID_PREFIX}&cursor=${await later(organization)}`,
@@ -123,7 +124,7 @@ function requestsOf(url: string): { api: Record<string, Ask>; console: Record<st
       'summary, 90 days': () => `/usage/summary?from=${since(90)}`,
       'summary, 400 days': () => `/usage/summary?from=${since(400)}`,
       'summary of a feature': () => '/usage/summary?feature=feature%201',
-      'summary of a customer': ({ customers }) => `/usage/summary?customerId=${customerOf(customers - 1)}`,
+      'summary of a customer': ({ customers }) => `/usage/summary?customerId=${customerId(customers - 1)}`,
       anomalies: () => '/usage/anomalies',
       'anomalies, 100 days': () => '/usage/anomalies?days=100',
       'compression summary': () => '/v1/compression/summary',

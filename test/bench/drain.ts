@@ -67,12 +67,12 @@ export const drain: Suite = {
       {
         title: 'first filled, then drained',
         columns: HELD_COLUMNS,
-        rows: rowsOf('all customers at once', HELD_COLUMNS, held),
+        rows: buildRows('all customers at once', HELD_COLUMNS, held),
       },
       {
         title: 'drained beside the fill',
         columns: BESIDE_COLUMNS,
-        rows: rowsOf('all customers at once', BESIDE_COLUMNS, beside),
+        rows: buildRows('all customers at once', BESIDE_COLUMNS, beside),
       },
     ]);
   },
@@ -124,7 +124,7 @@ async function fillAndDrain(bench: Bench, seconds: number): Promise<Row['figures
 const callsPerSecond = ({ answers, seconds }: Load) => answers / 2 / seconds;
 
 /** One row: the medians of the rounds. */
-function rowsOf(name: string, columns: readonly Column[], rounds: readonly Row['figures'][]): Row[] {
+function buildRows(name: string, columns: readonly Column[], rounds: readonly Row['figures'][]): Row[] {
   const figures = Object.fromEntries(
     columns.map(({ key }) => [key, median(rounds.map((round) => round[key] ?? Number.NaN))]),
   );

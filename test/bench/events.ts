@@ -31,7 +31,7 @@ export const events: Suite = {
     const { url, pid } = await startAlone(options);
     const connection = options.scope.use(new Connection());
     const turns = Array.from({ length: CUSTOMERS * CALLS_EACH }, (_, index) => `c-${Math.floor(index / CALLS_EACH)}`);
-    const targetOf = async (name: string, plan: object, floor?: string): Promise<Target> => {
+    const createTarget = async (name: string, plan: object, floor?: string): Promise<Target> => {
       const tenant = await createTenantKey(url, plan);
       const load = new MeteredLoad(url, tenant, turns);
       const api = operatorOf(url).with(tenant.key);
@@ -46,8 +46,8 @@ export const events: Suite = {
     };
     const none = 'no threshold is reached';
     const targets = [
-      await targetOf(none, NOT_CROSSING),
-      await targetOf('each end reaches a threshold', CROSSING, none),
+      await createTarget(none, NOT_CROSSING),
+      await createTarget('each end reaches a threshold', CROSSING, none),
     ];
     const rows = await measureRates(targets, options);
     return printed('Events of thresholds', [{ title: 'begin+end, 16 connections', columns: RATE_COLUMNS, rows }]);

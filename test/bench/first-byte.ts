@@ -102,7 +102,7 @@ export const firstByte: Suite = {
     options.progress('starting');
     const service = await startGateway(options);
     const pairs = await measure(service, options);
-    const rows = FORMS.map(({ name }) => rowOf(name, pairs.get(name) ?? []));
+    const rows = FORMS.map(({ name }) => buildRow(name, pairs.get(name) ?? []));
     return printed('The first byte of a stream, one request at a time', [
       { title: 'ms, medians', columns: COLUMNS, rows },
     ]);
@@ -159,7 +159,7 @@ async function firstByteMs(
   return firstMs;
 }
 
-function rowOf(name: string, pairs: readonly Pair[]): Row {
+function buildRow(name: string, pairs: readonly Pair[]): Row {
   const added = pairs.map(({ callmeterMs, passThroughMs }) => callmeterMs - passThroughMs);
   return {
     name,

@@ -6,7 +6,7 @@
  * Latencies are in addition to the vendor's own time, to the first byte of a stream and to the end of a response. Pairs
  * of begin and end, from applications that call their vendor directly, follow at the same rates, with total latencies.
  */
-import { completionsRun, meteredRuns, type Plan, planOf, warmUpPlans } from './completions.ts';
+import { buildPlan, completionsRun, meteredRuns, type Plan, warmUpPlans } from './completions.ts';
 import { CUSTOMERS, type GatewayService, PASS_THROUGH, startGateway } from './gateway-service.ts';
 import { Connection } from './load.ts';
 import {
@@ -48,7 +48,7 @@ async function measureCompletions(
   service: GatewayService,
   { rounds, seconds, short, scope, progress }: Options,
 ): Promise<{ tables: Table[]; generators: Row[] }> {
-  const targets = targetsOf(service, scope);
+  const targets = buildTargets(service, scope);
   if (!short) progress('warming up');
   for (const plan of short ? [] : warmUpPlans(CUSTOMERS, seconds))
     await Promise.all(targets.map(({ run }) => warmUp(run(plan))));
@@ -57,7 +57,7 @@ async function measureCompletions(
   for (const rate of RATES) {
     const measured = new Map<string, OpenRound[]>(targets.map(({ name }) => [name, []]));
     for (let round = 1; round <= rounds; round += 1) {
-      const plan = planOf(round, CUSTOMERS, rate, seconds);
+      const plan = buildPlan(round, CUSTOMERS, rate, seconds);
       for (const { name, run } of targets) {
         progress(`round ${round} of ${rounds}, completions at ${rate}/s: ${name}`);
         measured.get(name)?.push(await measureOpenLoop(run(plan)));
@@ -76,7 +76,7 @@ interface Target {
   run(plan: Plan): OpenRun;
 }
 
-function targetsOf({ metered, passThrough, tenant }: GatewayService, scope: Options['scope']): Target[] {
+function buildTargets({ metered, passThrough, tenant }: GatewayService, scope: Options['scope']): Target[] {
   const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
   return [
     { name: PASS_THROUGH, run: (plan) => completionsRun(connection, passThrough, plan) },

@@ -45,9 +45,9 @@ export const growth: Suite = {
     await placeBundle(stateDir);
     const first = await runServer(scope, stateDir);
     const [histories, customers, plans] = await Promise.all([
-      sizesOf(first.url, 'calls of history', [0, Math.ceil(MIDDLE.history * historyCalls), historyCalls]),
-      sizesOf(first.url, 'customers', [1, Math.ceil(MIDDLE.customers * mostCustomers), mostCustomers]),
-      sizesOf(first.url, 'plans and keys', [1, Math.ceil(MIDDLE.plansAndKeys * mostPlans), mostPlans]),
+      measureSizes(first.url, 'calls of history', [0, Math.ceil(MIDDLE.history * historyCalls), historyCalls]),
+      measureSizes(first.url, 'customers', [1, Math.ceil(MIDDLE.customers * mostCustomers), mostCustomers]),
+      measureSizes(first.url, 'plans and keys', [1, Math.ceil(MIDDLE.plansAndKeys * mostPlans), mostPlans]),
     ]);
     for (const [count, { subject }] of plans) {
       progress(`creating ${count} plans and keys`);
@@ -70,7 +70,7 @@ export const growth: Suite = {
 };
 
 /** An organization for each size, by the size. */
-async function sizesOf(url: string, things: string, counts: readonly number[]): Promise<Map<number, Size>> {
+async function measureSizes(url: string, things: string, counts: readonly number[]): Promise<Map<number, Size>> {
   const sizes = counts.map(async (count): Promise<[number, Size]> => {
     const name = `${count} ${things}`;
     return [count, { name, subject: await provisionSubject(url, name.replaceAll(' ', '-')) }];

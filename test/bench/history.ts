@@ -60,7 +60,7 @@ export async function writeHistory(stateDir: string, subject: Subject, calls: nu
  */
 export async function writeCustomers(stateDir: string, { organizationId }: Subject, customers: number): Promise<void> {
   const db = await openD1(stateDir);
-  const columns = columnsOf(db, 'customers');
+  const columns = readColumns(db, 'customers');
   const values = columns.map((name) => (name === 'customer_id' ? `'other-' || n` : name)).join(', ');
   await inTransaction(db, () => {
     db.prepare(
@@ -90,7 +90,7 @@ async function writeProjection(
   { organizationId }: Subject,
   endedAt: readonly number[],
 ): Promise<void> {
-  const columns = columnsOf(db, 'calls');
+  const columns = readColumns(db, 'calls');
   const changed: Record<string, string> = {
     call_id: `'${PREFIX}' || ?1`,
     started_at_ms: '?2 - 2000',
@@ -153,7 +153,7 @@ async function writeObject(db: DatabaseSync, endedAt: readonly number[], present
   });
 }
 
-export function columnsOf(db: DatabaseSync, table: string): string[] {
+export function readColumns(db: DatabaseSync, table: string): string[] {
   return db
     .prepare('SELECT name FROM pragma_table_info(?)')
     .all(table)

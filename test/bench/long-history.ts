@@ -8,7 +8,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { ROLL_UPS, type RollUp, USAGE_FIGURES } from '../../src/history/roll-ups.ts';
 import { countCalls } from '../support/usage.ts';
-import { columnsOf, openD1, type Subject } from './history.ts';
+import { openD1, readColumns, type Subject } from './history.ts';
 import type { Options } from './suite.ts';
 
 const HOUR_MS = 3_600_000;
@@ -81,7 +81,7 @@ export async function writeLongHistory(
 
 /** Numbers from ?1 up to ?2; the first is at ?3, and they are ?5 apart; the rows belong to the organization ?4. */
 function copies(db: DatabaseSync, table: string, made: string, where: string, changed: Record<string, string>) {
-  const columns = columnsOf(db, table);
+  const columns = readColumns(db, table);
   return db.prepare(`WITH RECURSIVE numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < ?2),
     facts AS (SELECT n, ${hashed(2_654_435_761)} / 4294967296.0 AS who, ${hashed(668_265_263)} AS feature, ${hashed(3_266_489_917)} AS model,
       ${hashed(374_761_393)} / 4294967296.0 AS outcome, ?3 + (n - ?1) * ?5 AS at_ms FROM numbers)
@@ -104,7 +104,7 @@ export async function fillOf(stateDir: string): Promise<Fill> {
 }
 
 /** Rows by table. */
-export async function rowsOf(
+export async function countRows(
   stateDir: string,
   { organizationId }: Subject,
   tables: readonly string[],
@@ -151,17 +151,17 @@ export async function checkRollUps(stateDir: string, { organizationId }: Subject
   }
 }
 
-const startOf = ({ unit }: RollUp) => (unit === 'until hour' ? [] : [`${unit}_ms`]);
-const figuresOf = ({ figures }: RollUp) =>
+const startColumns = ({ unit }: RollUp) => (unit === 'until hour' ? [] : [`${unit}_ms`]);
+const figureColumns = ({ figures }: RollUp) =>
   Object.keys(figures ?? {}).length > 0 ? Object.keys(figures ?? {}) : [...USAGE_FIGURES];
 /** A week counts if it lies completely in the time. */
 const sinceStart = ({ unit }: RollUp) => (unit === 'until hour' ? 'hour_ms >= ?2' : `${unit}_ms >= ?2`);
 
 function keptSums(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
-  const names = figuresOf(rollUp);
+  const names = figureColumns(rollUp);
   if (unit !== 'until hour')
-    return `SELECT ${[...keys, ...startOf(rollUp), ...names].join(', ')} FROM ${table} WHERE organization_id = ?1 AND ${sinceStart(rollUp)} AND calls <> 0`;
+    return `SELECT ${[...keys, ...startColumns(rollUp), ...names].join(', ')} FROM ${table} WHERE organization_id = ?1 AND ${sinceStart(rollUp)} AND calls <> 0`;
   const newest = (where: string) =>
     `(SELECT ${[...keys, 'MAX(hour_ms)', ...names].join(', ')} FROM ${table} WHERE organization_id = ?1 ${where} GROUP BY ${keys.join(', ')})`;
   return `SELECT ${[...keys, ...names.map((name) => `now.${name} - COALESCE(before.${name}, 0)`)].join(', ')}
@@ -174,7 +174,7 @@ function countedSums(rollUp: RollUp): string {
     ? `(SELECT calls.*, dimension, CASE dimension WHEN 'feature' THEN feature WHEN 'provider' THEN provider WHEN 'model' THEN model ELSE outcome END AS key
         FROM (${CALLS}) calls CROSS JOIN (SELECT column1 AS dimension FROM (VALUES ('feature'), ('provider'), ('model'), ('outcome'))))`
     : `(${CALLS})`;
-  const group = [...keys, ...startOf(rollUp)];
-  return `SELECT ${[...group, ...figuresOf(rollUp).map((name) => `SUM(${name})`)].join(', ')} FROM ${source}
+  const group = [...keys, ...startColumns(rollUp)];
+  return `SELECT ${[...group, ...figureColumns(rollUp).map((name) => `SUM(${name})`)].join(', ')} FROM ${source}
     WHERE ${sinceStart(rollUp)} AND ${where ?? 'true'} GROUP BY ${group.join(', ')}`;
 }

@@ -65,13 +65,13 @@ export const memory: Suite = {
       samples.push({ requests: requests + answers, rssMiB: await residentMiB(pid) });
     }
     return printed('Memory of the workerd process', [
-      { title: 'resident', columns: COLUMNS, rows: samples.map(rowOf) },
+      { title: 'resident', columns: COLUMNS, rows: samples.map(buildRow) },
       { title: 'growth', columns: GROWTH_COLUMNS, rows: [growthOf(samples)] },
     ]);
   },
 };
 
-const rowOf = ({ requests, rssMiB }: Sample, index: number): Row => ({
+const buildRow = ({ requests, rssMiB }: Sample, index: number): Row => ({
   name: index === 0 ? `${CUSTOMERS} customers, one call each` : `after round ${index}`,
   figures: { requests, rssMiB },
 });

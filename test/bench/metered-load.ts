@@ -47,7 +47,7 @@ export class MeteredLoad {
         status: 200,
         request: () => this.#begin(keys),
         answered: (body, memory) => {
-          memory.callId = callIdOf(body);
+          memory.callId = readCallId(body);
         },
       },
       {
@@ -72,7 +72,7 @@ export class MeteredLoad {
   }
 
   async beginOnce(connection: Connection, keys: Keys): Promise<string> {
-    return callIdOf(await connection.send(`${this.#url}/call_begin`, this.#begin(keys)));
+    return readCallId(await connection.send(`${this.#url}/call_begin`, this.#begin(keys)));
   }
 
   async endOnce(connection: Connection, callId: string): Promise<void> {
@@ -123,6 +123,6 @@ export class MeteredLoad {
   }
 }
 
-function callIdOf(body: string): string {
+function readCallId(body: string): string {
   return (JSON.parse(body) as { data: { callId: string } }).data.callId;
 }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../../src/cli/server.ts';
-import { cursorOf } from '../../src/platform/page.ts';
+import { encodeCursor } from '../../src/platform/page.ts';
 import { OPERATOR_TOKEN } from '../support/api.ts';
 import { countCalls } from '../support/usage.ts';
 import { openD1, provisionSubject, type Subject, writeCustomers } from './history.ts';
@@ -54,7 +54,7 @@ export const pages: Suite = {
     await writeCalls(stateDir, subject, historyCalls, progress);
     const second = await runServer(scope, stateDir);
     await checkCalls(second.url, subject, historyCalls + 1);
-    const targets = await targetsOf(second.url, subject);
+    const targets = await buildTargets(second.url, subject);
     const later = await measureLater(second.url, targets, { rounds, short, progress });
     await second.stop();
     const earliest = await measureFirst(targets, () => runServer(scope, stateDir), { rounds, short, progress });
@@ -139,7 +139,7 @@ async function checkCalls(url: string, { key }: Subject, calls: number): Promise
   if (byCustomer[0]?.customerId !== 'other-0') throw new Error(`${byCustomer[0]?.customerId} has the highest cost`);
 }
 
-async function targetsOf(url: string, { organizationId, customerId, key }: Subject): Promise<Target[]> {
+async function buildTargets(url: string, { organizationId, customerId, key }: Subject): Promise<Target[]> {
   const cookie = await signIn(url);
   const embedKey = (
     await operatorOf(url).send('createKey', {
@@ -171,7 +171,7 @@ async function targetsOf(url: string, { organizationId, customerId, key }: Subje
     'customers that fail, none': `${own}/customers?failing=1`,
     'customers not profitable': `${own}/customers?unprofitable=true`,
     'customers of a model that ends': `${own}/customers?endingModel=true`,
-    'customers, page 2': `${own}/customers?sort=customerId&cursor=${cursorOf('other-5')}`,
+    'customers, page 2': `${own}/customers?sort=customerId&cursor=${encodeCursor('other-5')}`,
     'a customer': `${own}/customers/${customerId}`,
     calls: `${own}/calls`,
     'calls of a status': `${own}/calls?status=FAILED`,

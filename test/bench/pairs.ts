@@ -43,9 +43,9 @@ export async function measurePairs(
 ): Promise<{ tables: Table[]; generators: Row[] }> {
   const connection = scope.use(new Connection(Number.POSITIVE_INFINITY));
   const targets = [
-    await targetOf(service, connection, 'one customer', 1, []),
-    await targetOf(service, connection, `${MANY} customers`, MANY, []),
-    await targetOf(service, connection, `${CUSTOMERS} by Zipf`, CUSTOMERS, zipfDraws(chance(0), CUSTOMERS, DRAWS)),
+    await startTarget(service, connection, 'one customer', 1, []),
+    await startTarget(service, connection, `${MANY} customers`, MANY, []),
+    await startTarget(service, connection, `${CUSTOMERS} by Zipf`, CUSTOMERS, zipfDraws(chance(0), CUSTOMERS, DRAWS)),
   ];
   const tables: Table[] = [];
   const generators: Row[] = [];
@@ -71,7 +71,7 @@ export async function measurePairs(
   return { tables, generators };
 }
 
-async function targetOf(
+async function startTarget(
   { url, pid }: Pick<RunningServer, 'url' | 'pid'>,
   connection: Connection,
   name: string,

@@ -6,7 +6,7 @@
  * them streamed; a closed loop of 16 connections measures the throughput, with a vendor that answers at once. Callmeter
  * runs with one customer and with 64; Portkey knows no customers. Processor time is of all processes of each.
  */
-import { completionsRun, meteredRuns, type Plan, planOf, warmUpPlans } from './completions.ts';
+import { buildPlan, completionsRun, meteredRuns, type Plan, warmUpPlans } from './completions.ts';
 import { completionsLoad } from './gateway-closed-loop.ts';
 import { CUSTOMERS, customerName, type Endpoint, startGateway } from './gateway-service.ts';
 import { Connection } from './load.ts';
@@ -117,7 +117,7 @@ async function measureLatency(
     for (const { name, customers, run } of targets) {
       progress(`round ${round} of ${rounds}, completions at ${RATE}/s: ${name}`);
       // Times and streams depend on the seed alone, not on the number of customers.
-      measured.get(name)?.push(await measureOpenLoop(run(planOf(round, customers, RATE, seconds))));
+      measured.get(name)?.push(await measureOpenLoop(run(buildPlan(round, customers, RATE, seconds))));
     }
   }
   return measured;

@@ -7,7 +7,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/history/roll-ups.ts';
-import { columnsOf, openD1, type Subject } from './history.ts';
+import { openD1, readColumns, type Subject } from './history.ts';
 import type { Options } from './suite.ts';
 
 const HOUR_MS = 3_600_000;
@@ -45,7 +45,7 @@ const PEOPLE = `numbers (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbers WH
   people AS (SELECT n, printf('${ID_PREFIX}%08x', ${hashed('n', 2_654_435_761)}) AS id, ${hashed('n', 668_265_263)} / 4294967296.0 AS share FROM numbers)`;
 
 /** The id of the customer with this number. */
-export function customerOf(number: number): string {
+export function customerId(number: number): string {
   const hash = (BigInt(number) * 2_654_435_761n) % 4_294_967_296n;
   return `${ID_PREFIX}${hash.toString(16).padStart(8, '0')}`;
 }
@@ -87,7 +87,7 @@ function customerStatement(db: DatabaseSync) {
     subscription_id: `'sub_' || n || made.subscription_id`,
     plan_id: `IIF(n % 10 = 0, '${SMALL_PLAN}', made.plan_id)`,
   };
-  const columns = columnsOf(db, 'customers');
+  const columns = readColumns(db, 'customers');
   return db.prepare(`WITH RECURSIVE ${PEOPLE}
     INSERT INTO customers (${columns.join(', ')}) SELECT ${columns.map((column) => changed[column] ?? `made.${column}`).join(', ')}
     FROM people CROSS JOIN (SELECT * FROM customers WHERE organization_id = ?3 ORDER BY created_at_ms LIMIT 1) made`);
@@ -139,7 +139,7 @@ function callStatement(db: DatabaseSync) {
     finished_at_ms: atMs,
     record: `'{}'`,
   };
-  const columns = columnsOf(db, 'calls');
+  const columns = readColumns(db, 'calls');
   return db.prepare(`WITH RECURSIVE ${PEOPLE}
     INSERT INTO calls (${columns.join(', ')}) SELECT ${columns.map((column) => changed[column] ?? `made.${column}`).join(', ')}
     FROM people CROSS JOIN (SELECT * FROM calls WHERE organization_id = ?3 ORDER BY call_id DESC LIMIT 1) made

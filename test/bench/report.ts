@@ -26,18 +26,18 @@ export function printed(suite: string, tables: Table[]): Print {
     if (json) {
       const shown = tables.map(({ title, columns, rows }) => ({
         title,
-        rows: rows.map((row) => jsonOf(columns, row)),
+        rows: rows.map((row) => rowAsJson(columns, row)),
       }));
       console.log(JSON.stringify({ suite, machine, tables: shown }, null, 2));
       return;
     }
     console.log(`${suite}\n${describeMachine(machine)}`);
-    for (const table of tables) console.log(`\n${textOf(table)}`);
+    for (const table of tables) console.log(`\n${renderTable(table)}`);
     console.log();
   };
 }
 
-function jsonOf(columns: readonly Column[], { name, figures, promised }: Row): object {
+function rowAsJson(columns: readonly Column[], { name, figures, promised }: Row): object {
   const rounded = columns.map(({ key, digits }) => {
     const figure = figures[key] ?? null;
     return [key, figure === null ? null : Number(figure.toFixed(digits))] as const;
@@ -50,7 +50,7 @@ function jsonOf(columns: readonly Column[], { name, figures, promised }: Row): o
   };
 }
 
-function textOf({ title, columns, rows }: Table): string {
+function renderTable({ title, columns, rows }: Table): string {
   const promises = rows.some(({ promised }) => promised);
   const heading = [title.padEnd(NAME_WIDTH), ...columns.map((column) => column.heading.padStart(FIGURE_WIDTH))];
   const lines = rows.map(({ name, figures, promised }) => {

@@ -98,7 +98,7 @@ export const scale: Suite = {
     const delays = new Map<string, number[]>();
     const rates = await measureRates(
       orders.flatMap((order) =>
-        targetsOf(order, service, floor, delaysOf(delays, `closed loop, ${order.name}`, catchUp)),
+        buildTargets(order, service, floor, delaysOf(delays, `closed loop, ${order.name}`, catchUp)),
       ),
       options,
     );
@@ -174,7 +174,7 @@ const delayRow = ([name, taken]: [string, number[]]): Row => ({
   figures: { medianMs: median(taken), highestMs: Math.max(...taken) },
 });
 
-function targetsOf(
+function buildTargets(
   { name, numbers, load }: Order,
   service: RunningServer,
   floor: RunningServer,

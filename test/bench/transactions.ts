@@ -72,7 +72,7 @@ export const transactions: Suite = {
     const lowest = [...found.values()].map((own) => own.reduce((least, next) => (next.ms < least.ms ? next : least)));
     const { msEach, msOfRow } = lineThrough(lowest);
     return printed("D1's transactions", [
-      { title: 'a call of each of', columns: TIME_COLUMNS, rows: [...found].map(([size, own]) => rowOf(size, own)) },
+      { title: 'a call of each of', columns: TIME_COLUMNS, rows: [...found].map(([size, own]) => buildRow(size, own)) },
       {
         title: 'the line through them',
         columns: LINE_COLUMNS,
@@ -88,7 +88,7 @@ export const transactions: Suite = {
   },
 };
 
-function rowOf(customers: number, own: readonly Transaction[]): Row {
+function buildRow(customers: number, own: readonly Transaction[]): Row {
   const figures = {
     rowsWritten: median(own.map(({ rowsWritten }) => rowsWritten)),
     lowestMs: Math.min(...own.map(({ ms }) => ms)),

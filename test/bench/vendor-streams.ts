@@ -3,7 +3,7 @@
  * goes with them, written once so that sending them takes no time. Only a chat completion says how long the vendor took, which
  * the other forms have no member for.
  */
-import { answer, eventOf, type Frame } from '../vendors/answers.ts';
+import { answer, type Frame, writeFrame } from '../vendors/answers.ts';
 import { type Form, type Json, NOTHING_ELSE } from '../vendors/prompt.ts';
 
 const WORDS = 40;
@@ -48,17 +48,17 @@ const COMPLETIONS = ((): StreamForm => {
   const [, first, ...rest] = COMPLETION.frames;
   const [finish, usage, done] = rest.slice(-3) as [Frame, Frame, Frame];
   const [word, end, counts] = [first, finish, usage].map((frame) => timed(frame?.data as Json));
-  const event = (write: typeof word, vendorMs: number) => eventOf({ data: write?.(vendorMs) });
+  const event = (write: typeof word, vendorMs: number) => writeFrame({ data: write?.(vendorMs) });
   return {
     begin: '',
     part: (vendorMs) => event(word, vendorMs).repeat(WORDS / PARTS),
-    end: (vendorMs) => event(end, vendorMs) + event(counts, vendorMs) + eventOf(done),
+    end: (vendorMs) => event(end, vendorMs) + event(counts, vendorMs) + writeFrame(done),
   };
 })();
 
 /** A stream whose parts are the same each time: `begins` events come before them. */
 function untimed(form: Form, model: string, begins: number): StreamForm {
-  const events = answerIn(form, model, PARTS).frames.map(eventOf);
+  const events = answerIn(form, model, PARTS).frames.map(writeFrame);
   const part = events[begins] ?? '';
   const end = events.slice(begins + PARTS).join('');
   return { begin: events.slice(0, begins).join(''), part: () => part, end: () => end };

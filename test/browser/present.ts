@@ -109,11 +109,11 @@ export async function makePresent(server: OwnServer): Promise<ConsoleIds> {
     body: { ...sample, output: { role: 'assistant', content: 'Hello!' }, latencyMs: 812 },
   });
   // The projection follows within seconds.
-  const countOf = async (sql: string) =>
+  const countRows = async (sql: string) =>
     (await server.db.prepare(`SELECT COUNT(*) AS n FROM ${sql}`).first<{ n: number }>())?.n;
-  await until(async () => (await countOf('customers')) === PRESENT_CUSTOMERS.length);
+  await until(async () => (await countRows('customers')) === PRESENT_CUSTOMERS.length);
   await until(
-    async () => (await countOf("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 3,
+    async () => (await countRows("calls WHERE call_id NOT LIKE 'past-%'")) === 3 * PRESENT_CUSTOMERS.length + 3,
   );
   expect(open.status).toBe(200);
   const row = await server.db

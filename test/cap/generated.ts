@@ -10,14 +10,14 @@ import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
 import { randomFrom } from '../crash/random.ts';
 import {
-  boundOf,
+  boundCall,
+  choosePricing,
   GENERATED_VENDORS,
   type GeneratedCall,
   type GeneratedVendor,
   generateCall,
-  modelsOf,
+  listModels,
   OWN_COMPONENTS,
-  pricingOf,
   REQUEST_FORMS,
 } from '../support/generated-calls.ts';
 import { MadeFile } from '../support/request-generator.ts';
@@ -146,13 +146,13 @@ async function setUp({ operator, organizationId }: Organization, baseUrl: (provi
     expectOk(await operator.send('setVendor', { params: { ...params, provider }, body }));
   }
   const models = providers.flatMap(([provider]) =>
-    REQUEST_FORMS.flatMap((form) => modelsOf(provider, form, MODELS_MAX).map((model) => `${provider}/${model}`)),
+    REQUEST_FORMS.flatMap((form) => listModels(provider, form, MODELS_MAX).map((model) => `${provider}/${model}`)),
   );
   const remaining = [...new Set(models)].values();
   await together(AT_ONCE, async () => {
     for (const modelKey of remaining) {
       const [provider, ...model] = modelKey.split('/') as [GeneratedVendor, ...string[]];
-      const pricing = pricingOf(provider, model.join('/'));
+      const pricing = choosePricing(provider, model.join('/'));
       if (pricing === 'catalog') continue;
       const body = { components: OWN_COMPONENTS[pricing], ...(pricing === 'strict' && { strict: true }) };
       // A reseller's model is priced as its maker's.
@@ -186,18 +186,18 @@ async function send(
         'x-client-request-id': marker,
         ...(!isForm && { 'Content-Type': 'application/json' }),
       },
-      body: isForm ? formOf(fields) : JSON.stringify(fields),
+      body: isForm ? buildForm(fields) : JSON.stringify(fields),
       signal: AbortSignal.timeout(REQUEST_MS_MAX),
     });
     const text = await response.text();
-    return { status: response.status, code: response.ok ? null : codeOf(text) };
+    return { status: response.status, code: response.ok ? null : readCode(text) };
   } catch {
     await sleep(RETRY_MS);
     return { status: null, code: null };
   }
 }
 
-function formOf(fields: Record<string, unknown>): FormData {
+function buildForm(fields: Record<string, unknown>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields))
     for (const item of Array.isArray(value) ? value : [value])
@@ -207,7 +207,7 @@ function formOf(fields: Record<string, unknown>): FormData {
 }
 
 /** The code of a refusal, with the component that it names. */
-function codeOf(text: string): string {
+function readCode(text: string): string {
   try {
     const { error = {} } = JSON.parse(text);
     const reason = (error.details ?? []).find((detail: { reason?: string }) => detail.reason !== undefined)?.reason;
@@ -285,7 +285,7 @@ async function judgeGenerated({ sent, granted, open, kills, bills, history }: Pl
 
 /** The hold for a call of a customer with enough balance. */
 async function heldAtMost(call: GeneratedCall): Promise<bigint> {
-  const bounded = await boundOf(call);
+  const bounded = await boundCall(call);
   if (!bounded.ok || !bounded.bound.cost) return 0n;
   const { bound } = bounded;
   const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;

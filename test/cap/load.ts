@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { chargeOf, INPUT_TOKENS, MODEL, PROVIDER } from './price.ts';
-import { type Fault, promptOf } from './vendor.ts';
+import { computeCharge, INPUT_TOKENS, MODEL, PROVIDER } from './price.ts';
+import { type Fault, writePrompt } from './vendor.ts';
 import { type Attempt, HELD, SPENT, TOO_OFTEN } from './verdict.ts';
 import type { Customer, World } from './world.ts';
 
@@ -151,7 +151,7 @@ export class Load {
     const answer = await this.#request('/call', body, { 'Idempotency-Key': attempt.marker });
     if (answer === null) return;
     attempt.answeredAtMs = Date.now();
-    const data = dataOf(answer);
+    const data = readData(answer);
     if (data === null) this.#fail(attempt, answer);
     else if (!this.#isDenied(attempt, data.begin)) {
       attempt.outcome = data.vendor?.ok ? 'served' : 'failed';
@@ -178,7 +178,7 @@ export class Load {
       headers,
     );
     if (begin === null) return;
-    const beginData = dataOf(begin);
+    const beginData = readData(begin);
     if (beginData === null || this.#isDenied(attempt, beginData)) {
       attempt.answeredAtMs = Date.now();
       if (beginData === null) this.#fail(attempt, begin);
@@ -199,7 +199,7 @@ export class Load {
     );
     if (end === null) return;
     attempt.answeredAtMs = Date.now();
-    if (dataOf(end) === null) return this.#fail(attempt, end);
+    if (readData(end) === null) return this.#fail(attempt, end);
     attempt.outcome = 'served';
     this.journal.reports.push({ marker, inputTokens: INPUT_TOKENS, outputTokens: tokens });
   }
@@ -210,14 +210,14 @@ export class Load {
     const answer = await this.#untilAnswered('/custom_meter', body, { 'Idempotency-Key': marker });
     if (answer === null) return;
     attempt.answeredAtMs = Date.now();
-    const data = dataOf(answer);
+    const data = readData(answer);
     if (data === null) return this.#fail(attempt, answer);
     attempt.outcome = data.blocked ? 'refused' : 'served';
     if (data.blocked) attempt.code = 'BLOCKED';
   }
 
   #fail(attempt: Attempt, answer: Answer): void {
-    attempt.code = codeOf(answer);
+    attempt.code = answerCode(answer);
     attempt.outcome = REFUSAL.test(attempt.code) ? 'refused' : 'failed';
   }
 
@@ -273,7 +273,7 @@ function vendorBody({ kind, outputTokens, outputTokensMax, durationMs, fault }: 
   // Both names of the bound are in use.
   const name = marker.endsWith('1') ? 'max_completion_tokens' : 'max_tokens';
   return {
-    messages: [{ role: 'user', content: promptOf({ marker, outputTokens, durationMs, fault }) }],
+    messages: [{ role: 'user', content: writePrompt({ marker, outputTokens, durationMs, fault }) }],
     ...(outputTokensMax !== null && { [name]: outputTokensMax }),
     ...(kind === 'stream' && { stream: true }),
   };
@@ -281,7 +281,7 @@ function vendorBody({ kind, outputTokens, outputTokensMax, durationMs, fault }: 
 
 /** The hold of `begin-hold`: its charge. */
 function holdOf({ customer, outputTokens, outputTokensMax }: Ask): bigint {
-  return chargeOf(INPUT_TOKENS, outputTokensMax ?? outputTokens, customer.markupPercent);
+  return computeCharge(INPUT_TOKENS, outputTokensMax ?? outputTokens, customer.markupPercent);
 }
 
 function streamEndOf(text: string): Attempt['streamEnd'] {
@@ -290,12 +290,12 @@ function streamEndOf(text: string): Attempt['streamEnd'] {
 }
 
 /** The data of a success; `null` for any other answer. */
-function dataOf({ status, text }: Answer): Json {
+function readData({ status, text }: Answer): Json {
   return status === 200 ? parsed(text)?.data : null;
 }
 
 /** The code of an error. A refusal that does not say whether to come back has more than that. */
-function codeOf({ status, text, headers }: Answer): string {
+function answerCode({ status, text, headers }: Answer): string {
   const code = String(parsed(text)?.error?.code ?? status);
   const retry = headers.get('x-should-retry');
   if (code === HELD && !(status === 429 && retry === 'true' && headers.has('retry-after')))

@@ -24,7 +24,7 @@ export const PRICE = {
 };
 
 /** The charge of a call, with a markup that gives a whole number of nano-USD. */
-export function chargeOf(inputTokens: number, outputTokens: number, markupPercent: number): bigint {
+export function computeCharge(inputTokens: number, outputTokens: number, markupPercent: number): bigint {
   const cost = BigInt(inputTokens) * INPUT_NANO_USD + BigInt(outputTokens) * OUTPUT_NANO_USD;
   return (cost * BigInt(100 + markupPercent)) / 100n;
 }

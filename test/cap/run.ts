@@ -8,7 +8,7 @@ import { randomFrom } from '../crash/random.ts';
 import { drained, type History, heldBy, readHistory } from './accounts.ts';
 import { type GeneratedReport, runGenerated } from './generated.ts';
 import { type Kind, Load } from './load.ts';
-import { chargeOf, INCREMENT_NANO_USD, INPUT_TOKENS, PLAIN_OUTPUT_TOKENS } from './price.ts';
+import { computeCharge, INCREMENT_NANO_USD, INPUT_TOKENS, PLAIN_OUTPUT_TOKENS } from './price.ts';
 import { plain, type Scenario, type Stage, wantMore } from './scenarios.ts';
 import type { VendorEntry } from './vendor.ts';
 import {
@@ -191,15 +191,15 @@ async function measureHolds(world: World): Promise<Holds> {
  */
 function boundsOf({ planId, markupPercent }: Customer, holds: Holds): Record<string, bigint> {
   if (planId === 'hard') return { plain: BigInt(HARD_RESERVED_TOKENS), stream: BigInt(HARD_RESERVED_TOKENS) };
-  const costOf = (outputTokens: number) => chargeOf(INPUT_TOKENS, outputTokens, markupPercent);
-  const whole = costOf(PLAIN_OUTPUT_TOKENS);
-  const apart = chargeOf(PROMPT_TOKENS_APART, 0, markupPercent);
+  const charge = (outputTokens: number) => computeCharge(INPUT_TOKENS, outputTokens, markupPercent);
+  const whole = charge(PLAIN_OUTPUT_TOKENS);
+  const apart = computeCharge(PROMPT_TOKENS_APART, 0, markupPercent);
   const heldOr = (kind: Kind, least: bigint) => (holds[planId][kind] || least) + apart;
   return {
     plain: heldOr('plain', whole),
     unified: heldOr('unified', whole),
     'begin-estimate': heldOr('begin-estimate', whole),
-    stream: heldOr('stream', costOf(STEP_TOKENS)) - chargeOf(0, STEP_TOKENS - LAST_STEP_TOKENS, markupPercent),
+    stream: heldOr('stream', charge(STEP_TOKENS)) - computeCharge(0, STEP_TOKENS - LAST_STEP_TOKENS, markupPercent),
     increment: INCREMENT_NANO_USD,
     // With a markup, the caller cannot know whether the service adds it to the requested hold.
     ...(markupPercent === 0 && { 'begin-hold': whole }),
@@ -277,13 +277,13 @@ function report(
     tries: scenario.tries,
     unit: customers.some(isHard) ? 'tokens' : 'nano-USD',
     figures,
-    codes: codesOf(attempts),
+    codes: countCodes(attempts),
     wrong,
     unproven: interrupted ? [] : never,
   };
 }
 
-function codesOf(attempts: readonly Attempt[]): Record<string, number> {
+function countCodes(attempts: readonly Attempt[]): Record<string, number> {
   const named = attempts.flatMap(({ outcome, code }) => (code === null ? [] : [`${outcome} ${code}`]));
   return Object.fromEntries([...Map.groupBy(named, (name) => name)].map(([name, all]) => [name, all.length]));
 }
@@ -291,5 +291,5 @@ function codesOf(attempts: readonly Attempt[]): Record<string, number> {
 /** The amount of the usage on the customer's budget. */
 function worthOf(customer: Customer, inputTokens: number, outputTokens: number): bigint {
   if (customer.planId === 'hard') return BigInt(outputTokens);
-  return chargeOf(inputTokens, outputTokens, customer.markupPercent);
+  return computeCharge(inputTokens, outputTokens, customer.markupPercent);
 }

@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chatUsage, chunksOf, completion, eventOf, failureBody } from '../vendors/answers.ts';
+import { buildChunks, chatUsage, completion, failureBody, writeFrame } from '../vendors/answers.ts';
 import { serveOnLoopback, writable } from '../vendors/loopback.ts';
 import { NOTHING_ELSE } from '../vendors/prompt.ts';
 import { INPUT_TOKENS, MODEL } from './price.ts';
@@ -70,7 +70,7 @@ const BEYOND_PERCENT = 110;
 /** Longer than a run: a connection that is closed just as it is used again would be a failure that nobody asked for. */
 const KEEP_ALIVE_MS = 3_600_000;
 
-export function promptOf(instructions: Instructions): string {
+export function writePrompt(instructions: Instructions): string {
   const text = `${PREFIX}${JSON.stringify(instructions)} `;
   const filler = FILLER.repeat(Math.ceil(PROMPT_LENGTH / FILLER.length));
   if (text.length > PROMPT_LENGTH) throw new Error(`the instructions are longer than ${PROMPT_LENGTH} characters`);
@@ -155,7 +155,7 @@ async function answerPlain({ instructions, outputTokens, finishReason, entry, re
   entry.outputTokens = outputTokens;
   if (fault === 'hang') return;
   const content = Array.from({ length: outputTokens }, (_, token) => wordOf(token)).join('');
-  const text = JSON.stringify(completion(MODEL, { content }, finishReason, usageOf(outputTokens)));
+  const text = JSON.stringify(completion(MODEL, { content }, finishReason, reportUsage(outputTokens)));
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) });
   if (fault === 'cut') {
     response.write(text.slice(0, text.length / 2));
@@ -172,7 +172,7 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
   const { durationMs, fault } = instructions;
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const lastToken = fault === 'cut' || fault === 'silent' ? Math.ceil(outputTokens / 2) : outputTokens;
-  const chunks = chunksOf({ model: MODEL, includeUsage: body.stream_options?.include_usage === true });
+  const chunks = buildChunks({ model: MODEL, includeUsage: body.stream_options?.include_usage === true });
   const beganAtMs = Date.now();
   while (entry.outputTokens < lastToken) {
     if (response.destroyed) return;
@@ -180,7 +180,7 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
     const due = Math.min(lastToken, Math.max(entry.outputTokens + 1, Math.ceil(outputTokens * share)));
     const events: string[] = [];
     for (let token = entry.outputTokens; token < due; token += 1)
-      events.push(eventOf(chunks.delta({ content: wordOf(token) })));
+      events.push(writeFrame(chunks.delta({ content: wordOf(token) })));
     // A model has made the billed output before anybody can have read it.
     entry.outputTokens = due;
     if (!response.write(events.join(''))) await writable(response);
@@ -189,14 +189,14 @@ async function stream({ body, instructions, outputTokens, finishReason, entry, r
   if (fault === 'cut') response.destroy();
   // `hang` is a stream without its end, too: until the other side gives up.
   if (fault === 'cut' || fault === 'silent' || fault === 'hang') return;
-  response.write(eventOf(chunks.finish(finishReason)));
-  if (body.stream_options?.include_usage) response.write(eventOf(chunks.usage(usageOf(outputTokens))));
-  response.end(eventOf(chunks.done), () => {
+  response.write(writeFrame(chunks.finish(finishReason)));
+  if (body.stream_options?.include_usage) response.write(writeFrame(chunks.usage(reportUsage(outputTokens))));
+  response.end(writeFrame(chunks.done), () => {
     entry.outcome = 'answered';
   });
 }
 
-const usageOf = (outputTokens: number) => chatUsage({ ...NOTHING_ELSE, inputTokens: INPUT_TOKENS }, outputTokens);
+const reportUsage = (outputTokens: number) => chatUsage({ ...NOTHING_ELSE, inputTokens: INPUT_TOKENS }, outputTokens);
 
 function wordOf(token: number): string {
   return WORDS[token % WORDS.length] as string;

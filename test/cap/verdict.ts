@@ -186,7 +186,7 @@ export function judge(facts: Facts): Verdict {
   const goals = Object.fromEntries(
     GOALS.map((goal) => [goal, sum(counts, ({ figure, amount }) => (figure === goal ? amount : 0n))]),
   ) as Record<(typeof GOALS)[number], bigint>;
-  return { figures: { ...sizesOf(facts), ...goals }, wrong: counts.map(({ sentence }) => sentence) };
+  return { figures: { ...measureSizes(facts), ...goals }, wrong: counts.map(({ sentence }) => sentence) };
 }
 
 /** The figures of several verdicts together. */
@@ -206,7 +206,7 @@ function accountsOf({ attempts, billed, recorded }: Facts, budget: Budget): Acco
   return { budget, attempts: own, billed: named(billed), recorded: named(recorded) };
 }
 
-function sizesOf({ budgets, attempts, billed, recorded }: Facts): Omit<Figures, (typeof GOALS)[number]> {
+function measureSizes({ budgets, attempts, billed, recorded }: Facts): Omit<Figures, (typeof GOALS)[number]> {
   const took = new Map(recorded.map((record) => [record.marker, record.took]));
   const owed = new Map(billed.map((bill) => [bill.marker, bill.owed]));
   const count = (outcome: CallerOutcome) => BigInt(attempts.filter((attempt) => attempt.outcome === outcome).length);

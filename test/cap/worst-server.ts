@@ -4,11 +4,11 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { limitsOf } from '../../src/catalog/limits.ts';
+import { findModelLimits } from '../../src/catalog/limits.ts';
 import { LAST_STEP_TOKENS } from '../../src/domain/hold.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import type { Usage } from '../../src/domain/usage.ts';
-import { GENERATED_VENDORS, type GeneratedVendor, PRICED_AT_MS, priceOf } from '../support/generated-calls.ts';
+import { GENERATED_VENDORS, type GeneratedVendor, PRICED_AT_MS, resolveGenerated } from '../support/generated-calls.ts';
 import type { Json } from '../support/request-generator.ts';
 import type { RequestForm } from '../support/request-types.ts';
 import { worstUsages } from '../support/worst-vendor.ts';
@@ -70,11 +70,11 @@ async function answer(log: WorstBill[], request: IncomingMessage, response: Serv
   const provider = pathname.split('/')[1] as GeneratedVendor;
   const form = PATHS.find(([pattern]) => pattern.test(pathname))?.[1];
   if (form === undefined) throw new Error(`no vendor has ${pathname}`);
-  const body = await bodyOf(request);
+  const body = await readBody(request);
   const inPath = decodeURIComponent(/\/models\/(.+):\w+$/.exec(pathname)?.[1] ?? '');
   const model = inPath || String(body.model ?? '');
   const kind = GENERATED_VENDORS[provider];
-  const { contextTokens, maxOutputTokens } = limitsOf(catalog, model, PRICED_AT_MS);
+  const { contextTokens, maxOutputTokens } = findModelLimits(catalog, model, PRICED_AT_MS);
   const isStream = searchParams.get('alt') === 'sse' || String(body.stream) === 'true';
   const usages = worstUsages({ kind, form, model, body, contextTokens, maxOutputTokens });
   const bill = await dearest(provider, form, model, isStream ? usages.map(asShown) : usages);
@@ -111,7 +111,7 @@ async function dearest(
   model: string,
   usages: readonly Usage[],
 ): Promise<Pick<WorstBill, 'owed' | 'usage'> | null> {
-  const price = await priceOf(provider, model);
+  const price = await resolveGenerated(provider, model);
   // OpenAI's forms have no cache writes for an hour, and speech has no cache.
   const sayable = usages.filter(
     (usage) =>
@@ -120,7 +120,7 @@ async function dearest(
       (usage.toolUses?.fileSearch ?? 0) <= FILE_SEARCHES_MAX,
   );
   const bills = sayable.map((usage) => {
-    const priced = price.available ? costOf(price.card, usage, 'standard') : null;
+    const priced = price.available ? computeCost(price.card, usage, 'standard') : null;
     return { usage, owed: priced?.known ? priced.cost.totalNanoUsd : null };
   });
   const unpriced = bills.find(({ owed }) => owed === null);
@@ -135,7 +135,7 @@ function refuse(response: ServerResponse): void {
   response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Json> {
+async function readBody(request: IncomingMessage): Promise<Json> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const bytes = Buffer.concat(chunks);
@@ -143,14 +143,14 @@ async function bodyOf(request: IncomingMessage): Promise<Json> {
   if (!type.startsWith('multipart/')) return JSON.parse(bytes.toString()) as Json;
   const fields: Json = {};
   for (const [name, value] of await new Response(bytes, { headers: { 'content-type': type } }).formData()) {
-    const file = typeof value === 'string' ? value : await fileOf(value);
+    const file = typeof value === 'string' ? value : await describeFile(value);
     const before = fields[name];
     fields[name] = before === undefined ? file : [...(Array.isArray(before) ? before : [before]), file];
   }
   return fields;
 }
 
-async function fileOf(file: File): Promise<Json> {
+async function describeFile(file: File): Promise<Json> {
   const head = new Uint8Array(await file.slice(0, 64).arrayBuffer());
   return { fileName: file.name, contentType: file.type, bytes: file.size, head };
 }
@@ -171,7 +171,7 @@ function written({ form, model, usage, body, isStream, isListed }: Written): { t
   const json = (value: unknown) => ({ type: 'application/json', text: JSON.stringify(value) });
   const events = (values: readonly unknown[]) => ({
     type: 'text/event-stream',
-    text: values.map((value) => eventOf(value)).join(''),
+    text: values.map((value) => writeEvent(value)).join(''),
   });
   switch (form) {
     case 'chat':
@@ -198,25 +198,27 @@ function written({ form, model, usage, body, isStream, isListed }: Written): { t
       ]);
     }
     case 'generateContent': {
-      const content = contentOf(model, usage);
+      const content = buildContent(model, usage);
       return isStream ? events([content]) : json(isListed ? [content] : content);
     }
     case 'images':
     case 'imageEdits': {
       const made = { created: 1, data: Array.from({ length: usage.images ?? 1 }, () => ({ b64_json: 'AAAA' })) };
       const tokens = {
-        usage: { ...tokensOf(usage), output_tokens_details: { image_tokens: usage.imageOutputTokens ?? 0 } },
+        usage: { ...tokenFields(usage), output_tokens_details: { image_tokens: usage.imageOutputTokens ?? 0 } },
       };
       return isStream ? events([{ type: 'image_generation.completed', ...tokens }]) : json({ ...made, ...tokens });
     }
     case 'speech':
       return body.stream_format === 'sse'
-        ? events([{ type: 'speech.audio.done', usage: tokensOf(usage) }])
+        ? events([{ type: 'speech.audio.done', usage: tokenFields(usage) }])
         : { type: 'audio/mpeg', text: 'x' };
     case 'transcriptions':
     case 'translations': {
       const seconds = usage.audioSeconds > 0;
-      const used = seconds ? { type: 'duration', seconds: usage.audioSeconds } : { type: 'tokens', ...tokensOf(usage) };
+      const used = seconds
+        ? { type: 'duration', seconds: usage.audioSeconds }
+        : { type: 'tokens', ...tokenFields(usage) };
       const done = { text: 'x', usage: used, ...(seconds && { duration: usage.audioSeconds }) };
       if (/^(?:text|srt|vtt)$/.test(String(body.response_format))) return { type: 'text/plain', text: 'x' };
       return isStream ? events([{ type: 'transcript.text.done', ...done }]) : json(done);
@@ -224,15 +226,15 @@ function written({ form, model, usage, body, isStream, isListed }: Written): { t
     case 'embeddings':
       return json({ object: 'list', model, data: [], ...completionUsage(usage) });
     case 'embedContent':
-      return json({ embedding: { values: [0] }, usageMetadata: contentOf(model, usage).usageMetadata });
+      return json({ embedding: { values: [0] }, usageMetadata: buildContent(model, usage).usageMetadata });
     case 'batchEmbedContents':
-      return json({ embeddings: [], usageMetadata: contentOf(model, usage).usageMetadata });
+      return json({ embeddings: [], usageMetadata: buildContent(model, usage).usageMetadata });
     case 'moderations':
       return json({ id: 'a', model, results: [] });
   }
 }
 
-function eventOf(value: unknown): string {
+function writeEvent(value: unknown): string {
   if (typeof value === 'string') return `data: ${value}\n\n`;
   const { type } = value as { type?: string };
   return `${type === undefined ? '' : `event: ${type}\n`}data: ${JSON.stringify(value)}\n\n`;
@@ -261,7 +263,7 @@ function completionUsage(usage: Usage): Json {
   };
 }
 
-function tokensOf(usage: Usage): Json {
+function tokenFields(usage: Usage): Json {
   return {
     input_tokens: usage.inputTokens,
     output_tokens: usage.responseTokens,
@@ -319,7 +321,7 @@ function messageUsage(usage: Usage): { usage: Json } {
   };
 }
 
-function contentOf(model: string, usage: Usage): Json {
+function buildContent(model: string, usage: Usage): Json {
   const of = (modality: string, tokens = 0) => (tokens > 0 ? [{ modality, tokenCount: tokens }] : []);
   const queries = Array.from({ length: usage.searches }, (_, place) => `query ${place}`);
   return {

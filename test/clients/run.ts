@@ -81,7 +81,7 @@ export async function runProgram(
     world.relay.asked.splice(0);
     world.answered.splice(0);
     const ended = await runTurn(turn, place, program.env(access), signal);
-    if (!signal.aborted) turns.push(await reportOf(world, turn, ended));
+    if (!signal.aborted) turns.push(await buildReport(world, turn, ended));
   }
   return { title, packageName, version, turns };
 }
@@ -127,7 +127,7 @@ async function runTurn(
   }
 }
 
-async function reportOf(world: World, turn: Turn, ended: Ended): Promise<TurnReport> {
+async function buildReport(world: World, turn: Turn, ended: Ended): Promise<TurnReport> {
   const asked = [...world.relay.asked];
   const answered = world.answered.filter(({ path, model }) => model !== undefined && !path.endsWith('/count_tokens'));
   const ids = asked.flatMap(({ callId }) => callId ?? []);

@@ -67,7 +67,7 @@ interface Word {
   text: string;
 }
 
-function wordsOf(text: string): Word[] {
+function splitWords(text: string): Word[] {
   return Array.from(text.matchAll(/(\s*)(\S+)/g), ([, gap = '', word = '']) => ({
     gap: gap === '' ? '' : /\n\s*\n/.test(gap) ? 'paragraph' : gap.includes('\n') ? 'line' : 'space',
     text: word,
@@ -76,8 +76,8 @@ function wordsOf(text: string): Word[] {
 
 /** A difference that is neither white space nor an entry of the list. */
 function unexplained(before: string, after: string, rewrites: readonly PublishedRewrite[]): string | null {
-  const was = wordsOf(before);
-  const is = wordsOf(after);
+  const was = splitWords(before);
+  const is = splitWords(after);
   /** The furthest that was understood, for the message. */
   let furthest: readonly [number, number] = [0, 0];
   const explains = (from: number, to: number): boolean => {
@@ -93,7 +93,7 @@ function unexplained(before: string, after: string, rewrites: readonly Published
     );
   };
   if (explains(0, 0)) return null;
-  return `${JSON.stringify(restOf(was, furthest[0]))} became ${JSON.stringify(restOf(is, furthest[1]))}`;
+  return `${JSON.stringify(nextWords(was, furthest[0]))} became ${JSON.stringify(nextWords(is, furthest[1]))}`;
 }
 
 function startsWith(words: readonly Word[], at: number, phrase: string): boolean {
@@ -101,7 +101,7 @@ function startsWith(words: readonly Word[], at: number, phrase: string): boolean
 }
 
 const SHOWN_WORDS = 8;
-const restOf = (words: readonly Word[], at: number) =>
+const nextWords = (words: readonly Word[], at: number) =>
   words
     .slice(at, at + SHOWN_WORDS)
     .map(({ text }) => text)

@@ -7,7 +7,7 @@ import { compressMessages } from '../../src/compression/messages.ts';
 import { type CompressionProfile, TECHNIQUES, type TechniqueName } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
 import { type PublishedRewrite, senseChange } from './changes.ts';
-import { isConversation, messagesOf, type Prompt, textOf } from './prompt.ts';
+import { isConversation, joinParts, type Prompt, renderMessages } from './prompt.ts';
 
 /** One aggressiveness of each level. */
 export const LEVELS = [
@@ -23,8 +23,8 @@ export const profileOf = (
 
 /** The compressed texts of a prompt. */
 function compressed({ of }: Prompt, profile: CompressionProfile): string[] {
-  if (!isConversation(of)) return [compressText(textOf(of), profile).text];
-  return compressMessages(messagesOf(of), profile).messages.map(({ content }) => content);
+  if (!isConversation(of)) return [compressText(joinParts(of), profile).text];
+  return compressMessages(renderMessages(of), profile).messages.map(({ content }) => content);
 }
 
 /** The fault of a compressed prompt; `null` if its sense is the same. */

@@ -23,7 +23,7 @@ export interface Prompt {
 
 export const isConversation = (of: Prompt['of']): of is Message[] => of.some((item) => 'role' in item);
 
-export const textOf = (parts: readonly Part[]): string =>
+export const joinParts = (parts: readonly Part[]): string =>
   parts.map((part) => ('say' in part ? part.say : 'keep' in part ? part.keep : part.json)).join('');
 
-export const messagesOf = (of: Message[]) => of.map(({ role, parts }) => ({ role, content: textOf(parts) }));
+export const renderMessages = (of: Message[]) => of.map(({ role, parts }) => ({ role, content: joinParts(parts) }));

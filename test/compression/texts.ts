@@ -26,7 +26,7 @@ const files = (folder: string, ending: string): string[] =>
     .map((name) => read(`${folder}/${name}`).slice(0, LENGTH_MAX));
 const fixture = (name: string): { language: string; text: string }[] =>
   JSON.parse(read(`test/fixtures/${name}.json`)).texts;
-const jsonOf = (path: string): unknown => JSON.parse(read(path));
+const readJson = (path: string): unknown => JSON.parse(read(path));
 const spellings = (value: unknown) =>
   [undefined, 2].map((indent) => JSON.stringify(value, null, indent).slice(0, LENGTH_MAX));
 
@@ -42,10 +42,10 @@ export function corpora(): Corpus[] {
     ...Object.entries(SNIPPETS).map(([name, text]): Corpus => ({ name, kind: 'code', texts: [text] })),
   ];
   const json: Corpus[] = [
-    { name: 'JSON: package.json', kind: 'JSON', texts: spellings(jsonOf('package.json')) },
-    { name: 'JSON: the catalog', kind: 'JSON', texts: spellings(jsonOf('src/catalog/models.json')) },
-    { name: 'JSON: prices', kind: 'JSON', texts: spellings(jsonOf('test/fixtures/litellm-sample.json')) },
-    { name: 'JSON: models', kind: 'JSON', texts: spellings(jsonOf('test/fixtures/models-dev-sample.json')) },
+    { name: 'JSON: package.json', kind: 'JSON', texts: spellings(readJson('package.json')) },
+    { name: 'JSON: the catalog', kind: 'JSON', texts: spellings(readJson('src/catalog/models.json')) },
+    { name: 'JSON: prices', kind: 'JSON', texts: spellings(readJson('test/fixtures/litellm-sample.json')) },
+    { name: 'JSON: models', kind: 'JSON', texts: spellings(readJson('test/fixtures/models-dev-sample.json')) },
   ];
   const rights = fixture('languages').map(({ language, text }) => inLanguage(language, 'rights', text));
   const covenant = fixture('covenant').map(({ language, text }) => inLanguage(language, 'covenant', text));

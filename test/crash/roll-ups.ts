@@ -33,12 +33,12 @@ export function wrongRollUps(
       : changes;
     const spread = keys.includes('dimension') ? counted.flatMap(byDimension) : counted;
     const start = unit === 'until hour' ? 'hour_ms' : `${unit}_ms`;
-    const startOf = ({ hourMs }: Change) => Math.floor(hourMs / LENGTHS[unit]) * LENGTHS[unit];
+    const unitStartMs = ({ hourMs }: Change) => Math.floor(hourMs / LENGTHS[unit]) * LENGTHS[unit];
     const identify = (row: Record<string, unknown>) =>
       JSON.stringify([...keys, start].map((name) => String(row[name])));
     const expected = new Map<string, bigint[]>();
     for (const change of spread) {
-      const id = identify({ ...change.keys, [start]: startOf(change) });
+      const id = identify({ ...change.keys, [start]: unitStartMs(change) });
       // A running total is the sum of everything up to its hour.
       const of =
         unit === 'until hour'
@@ -82,14 +82,14 @@ function changeOfCall(call: Row): Change[] {
   const model = String(call.model_key ?? call.model_used ?? '');
   return [
     {
-      keys: keysOf(call, {
+      keys: rowKeys(call, {
         feature: String(call.feature ?? ''),
         provider: String(call.usage_provider),
         model,
         outcome: String(call.status),
         paid_model: cost > 0n ? model : '',
       }),
-      hourMs: hourOf(call.finished_at_ms ?? call.started_at_ms ?? 0),
+      hourMs: hourStartMs(call.finished_at_ms ?? call.started_at_ms ?? 0),
       figures: {
         calls: 1n,
         failed_calls: call.status === 'FAILED' ? 1n : 0n,
@@ -114,7 +114,7 @@ function changeOfCall(call: Row): Change[] {
 function changeOfDenied(hour: Row): Change {
   const none = { provider: '', model: '', outcome: 'NOT_ALLOWED', paid_model: '' };
   return {
-    keys: keysOf(hour, { feature: String(hour.feature), ...none }),
+    keys: rowKeys(hour, { feature: String(hour.feature), ...none }),
     hourMs: Number(hour.hour_ms),
     figures: { calls: BigInt(String(hour.calls)) },
   };
@@ -122,17 +122,17 @@ function changeOfDenied(hour: Row): Change {
 
 function changeOfFailed(hour: Row): Change {
   return {
-    keys: keysOf(hour, { feature: '', provider: '', model: '', outcome: 'FAILED', paid_model: '' }),
+    keys: rowKeys(hour, { feature: '', provider: '', model: '', outcome: 'FAILED', paid_model: '' }),
     hourMs: Number(hour.hour_ms),
     figures: { calls: BigInt(String(hour.calls)), unpriced_calls: BigInt(String(hour.unpriced_calls)) },
   };
 }
 
-function keysOf(row: Row, more: Record<string, string>): Record<string, string> {
+function rowKeys(row: Row, more: Record<string, string>): Record<string, string> {
   return { organization_id: String(row.organization_id), customer_id: String(row.customer_id), ...more };
 }
 
-function hourOf(atMs: NonNullable<Row[string]>): number {
+function hourStartMs(atMs: NonNullable<Row[string]>): number {
   return Math.floor(Number(atMs) / HOUR_MS) * HOUR_MS;
 }
 

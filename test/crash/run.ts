@@ -64,7 +64,7 @@ const METER = {
     ],
   },
 };
-const planOf = (name: string, premiumCalls: number) => ({
+const buildPlan = (name: string, premiumCalls: number) => ({
   name,
   limitType: 'NONE',
   limits: { premiumCalls },
@@ -105,7 +105,7 @@ export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
         await sleep(random.below(LIFE_MS_MAX));
       }
       await server.kill();
-      const { requests, unanswered } = countsOf(tenants);
+      const { requests, unanswered } = sumRequests(tenants);
       onProgress(`kill ${kills + 1} of ${options.kills}: ${requests} requests sent, ${unanswered} unanswered`);
     }
     await server.start();
@@ -121,12 +121,12 @@ export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
 }
 
 async function prepare(operator: Api, url: string, options: CrashOptions, number: number): Promise<Tenant> {
-  const { organizationId } = await createTenant(operator, planOf('Default', 20));
+  const { organizationId } = await createTenant(operator, buildPlan('Default', 20));
   const params = { org: organizationId };
   for (const [index, planId] of PLAN_IDS.entries()) {
     const { status } = await operator.send('putPlan', {
       params: { ...params, planId },
-      body: planOf(planId, 20 + 10 * index),
+      body: buildPlan(planId, 20 + 10 * index),
     });
     if (status !== 200) throw new Error(`the plan ${planId} was refused`);
   }
@@ -144,7 +144,7 @@ async function prepare(operator: Api, url: string, options: CrashOptions, number
   return { organizationId, customers, load };
 }
 
-function countsOf(tenants: readonly Tenant[]): { requests: number; unanswered: number; replays: number } {
+function sumRequests(tenants: readonly Tenant[]): { requests: number; unanswered: number; replays: number } {
   const sum = (name: 'requests' | 'unanswered' | 'replays') =>
     tenants.reduce((all, { load }) => all + load.sent.counts[name], 0);
   return { requests: sum('requests'), unanswered: sum('unanswered'), replays: sum('replays') };
@@ -184,7 +184,7 @@ function report(
       [...subscriptions.values()].reduce((all, { version }) => all + version - 1, 0),
     ),
   };
-  const counts = countsOf(tenants);
+  const counts = sumRequests(tenants);
   const interrupted = signal?.aborted ?? false;
   const never = Object.entries({ ...sizes, unanswered: counts.unanswered }).flatMap(([name, count]) =>
     count > 0 ? [] : [`${name}: there was none`],

@@ -20,7 +20,7 @@ const D1_FOLDER = join('d1', 'miniflare-D1DatabaseObject');
 
 /** The rows of each database of D1, by table. The first is the one that has the configuration. */
 export function readDatabases(stateDir: string): Map<string, Row[]>[] {
-  const databases = filesOf(join(stateDir, D1_FOLDER)).map(({ path }) => readTables(path));
+  const databases = listFiles(join(stateDir, D1_FOLDER)).map(({ path }) => readTables(path));
   if (databases.length === 0) throw new Error('the local D1 is not where it is expected');
   const organizations = (tables: Map<string, Row[]>) => tables.get('organizations')?.length ?? 0;
   return databases.sort((a, b) => organizations(b) - organizations(a));
@@ -28,7 +28,7 @@ export function readDatabases(stateDir: string): Map<string, Row[]>[] {
 
 /** The objects of a class that hold anything. */
 export function readObjects(stateDir: string, className: string): ObjectState[] {
-  return filesOf(join(stateDir, 'do', `callmeter-${className}`))
+  return listFiles(join(stateDir, 'do', `callmeter-${className}`))
     .map(({ objectId, path }) => ({ objectId, tables: readTables(path) }))
     .filter(({ tables }) => tables.size > 0);
 }
@@ -39,7 +39,7 @@ export function objectClasses(stateDir: string): string[] {
   return existsSync(folder) ? readdirSync(folder).map((name) => name.replace(/^callmeter-/, '')) : [];
 }
 
-function filesOf(folder: string): { objectId: string; path: string }[] {
+function listFiles(folder: string): { objectId: string; path: string }[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .sort()

@@ -24,7 +24,7 @@ import {
   type Document,
   PACKAGE_README,
   PROGRAMS,
-  programsOf,
+  typescriptPrograms,
 } from '../support/documents.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
@@ -215,7 +215,7 @@ describe('what is shown of it', () => {
     const work = await mkdtemp(join(PROJECT_DIR, '.state/documents-'));
     try {
       const programs = shown
-        .flatMap(programsOf)
+        .flatMap(typescriptPrograms)
         .map(({ place, source }) => ({ file: `${place.replaceAll(/[/:]/g, '-')}.ts`, source }));
       const files = programs.map(({ file }) => file);
       await Promise.all(programs.map(({ file, source }) => writeFile(join(work, file), source)));

@@ -39,10 +39,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const clientOf = ({ url, apiKey }: CallmeterServer) => createClient({ baseUrl: url, apiKey });
+const connect = ({ url, apiKey }: CallmeterServer) => createClient({ baseUrl: url, apiKey });
 
 test('a call begins and ends with its exact cost, and a model answers through the gateway', async () => {
-  const callmeter = clientOf(first);
+  const callmeter = connect(first);
   const begun = await callmeter.beginCall({ customerId: 'alice', requested: { premium: true } });
   expect(begun.allowed.premium).toBe(true);
   const usage = { providerUsed: 'openai', modelUsed: 'gpt-6-sol', inputTokens: 1_200, responseTokens: 350 } as const;
@@ -64,7 +64,7 @@ test('a plan that the operator puts counts for the next request', async () => {
   const limits = { standardCalls: 1, premiumCalls: 0 };
   const { status } = await operator.send('putPlan', { params, body: { name: 'Trial', limitType: 'BLOCK', limits } });
   expect(status).toBe(200);
-  const callmeter = clientOf(first);
+  const callmeter = connect(first);
   await callmeter.provisionCustomer({ customerId: 'zoe' });
   await callmeter.changePlan({ customerId: 'zoe', planId: 'trial' });
   const begin = () => callmeter.beginCall({ customerId: 'zoe', requested: { standard: true } });
@@ -82,8 +82,8 @@ test('servers at the same time share no address, no secret and no customer', asy
     operatorToken,
   ]);
   expect(new Set(parts).size).toBe(parts.length);
-  await clientOf(first).provisionCustomer({ customerId: 'of-the-first' });
-  const { newCustomer } = await clientOf(second).provisionCustomer({ customerId: 'of-the-first' });
+  await connect(first).provisionCustomer({ customerId: 'of-the-first' });
+  const { newCustomer } = await connect(second).provisionCustomer({ customerId: 'of-the-first' });
   expect(newCustomer).toBe(true);
 });
 

@@ -10,12 +10,12 @@ import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
 import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
 import {
+  buildForm,
   CORPUS_DIALECTS,
   CORPUS_PATHS,
   CORPUS_UPLOADS,
   type CorpusDialect,
   type CorpusRequest,
-  formOf,
   requestCorpus,
 } from '../support/request-corpus.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
@@ -45,7 +45,7 @@ beforeAll(async () => {
     // No other organization has it: requests of the corpus name files that nobody uploaded.
     const body = { apiKey: `sk-${tenant.organizationId}`, baseUrl, kind: kind as 'openai' };
     expect((await operator.send('setVendor', { params: { ...params, provider }, body })).status).toBe(200);
-    const customerId = customerOf(kind);
+    const customerId = corpusCustomer(kind);
     await tenant.api.send('provisionCustomer', { body: { customerId } });
     const credit = { kind: 'USD', amountUsd: String(USD) } as const;
     const granted = await operator.send('grantCredit', { params: { ...params, customerId }, body: credit });
@@ -55,23 +55,23 @@ beforeAll(async () => {
 
 afterAll(() => gateway.stop());
 
-const customerOf = (kind: string) => `corpus-${kind}`;
+const corpusCustomer = (kind: string) => `corpus-${kind}`;
 
 /** How the gateway refuses a request; `null` if it does not. */
-async function refusalOf(dialect: CorpusDialect, request: CorpusRequest): Promise<string | null> {
+async function sendRefused(dialect: CorpusDialect, request: CorpusRequest): Promise<string | null> {
   const { kind, model, headers, query, stream, body } = request;
   const key = `${VENDORS[kind]}/${model}`;
   const named = CORPUS_PATHS[dialect];
   const isGoogle = named.startsWith(':');
   const action = dialect === 'generateContent' && stream ? ':streamGenerateContent' : named;
   const path = isGoogle ? `/v1beta/models/${key}${action}?${stream ? 'alt=sse' : ''}` : `/v1/${named}?${query}`;
-  const fields = { ...body, customer: customerOf(kind), ...(!isGoogle && { model: key }) };
+  const fields = { ...body, customer: corpusCustomer(kind), ...(!isGoogle && { model: key }) };
   const isForm = CORPUS_UPLOADS.has(dialect);
   const response = isForm
     ? await fetch(`${gateway.server.url}${path}`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${tenant.key}` },
-        body: formOf(fields),
+        body: buildForm(fields),
       })
     : await tenant.send(path, { body: fields, headers });
   const text = await response.text();
@@ -93,7 +93,7 @@ test('requests as they are really sent reach their vendors, and are charged no m
   const next = queue.values();
   const send = async () => {
     for (const { dialect, request } of next) {
-      const what = await refusalOf(dialect, request);
+      const what = await sendRefused(dialect, request);
       if (what !== null) refused[what] = (refused[what] ?? 0) + 1;
       const { cost, outputTokens, answers, gap } = await boundOfCorpus(dialect, request);
       if (gap || !cost) continue;
@@ -105,7 +105,7 @@ test('requests as they are really sent reach their vendors, and are charged no m
   // Only the bytes of a form's file show that nothing bounds its length.
   expect(refused).toEqual({ ...REFUSED_OF_CORPUS, 'transcriptions: BOUND_UNKNOWN audioSeconds': 1 });
   for (const [kind, held] of Object.entries(heldNanoUsd)) {
-    const { wallet } = await tenant.settled(customerOf(kind));
+    const { wallet } = await tenant.settled(corpusCustomer(kind));
     const spent = BigInt(Math.round((USD - Number(wallet.balanceUsd)) * NANO_PER_USD));
     expect([kind, spent > 0n, spent <= held]).toEqual([kind, true, true]);
   }

@@ -74,7 +74,7 @@ async function charged(customerId: string): Promise<string> {
 }
 
 const ledger = async (customerId: string) => (await json('customers', 'ledger', org, customerId)).items;
-const balanceOf = async (customerId: string) => (await json('customers', 'show', org, customerId)).wallet.balanceUsd;
+const readBalance = async (customerId: string) => (await json('customers', 'show', org, customerId)).wallet.balanceUsd;
 
 describe('a disputed call', () => {
   test('is found in the ledger, and its lines sum to what was charged', async () => {
@@ -101,7 +101,7 @@ describe('a disputed call', () => {
       expect([again.code, again.err]).toEqual([0, expect.stringContaining('was granted for it already')]);
     const [given] = await ledger('ben');
     expect(given).toMatchObject({ cause: 'GRANT', amount: '0.009', reference: `goodwill for call ${callId}` });
-    expect(await balanceOf('ben')).toBe('10');
+    expect(await readBalance('ben')).toBe('10');
     const call = await json('calls', 'show', org, callId);
     expect([call.costUsdNano, call.reversedAt]).toEqual(['7500000', undefined]);
   });
@@ -116,7 +116,7 @@ describe('a disputed call', () => {
     await funded(customerId);
     const callId = await charged(customerId);
     expect((await run(['calls', 'reverse', org, callId, ...flags], given)).code).toBe(0);
-    await until(async () => (await balanceOf(customerId)) === '10');
+    await until(async () => (await readBalance(customerId)) === '10');
     expect((await json('calls', 'show', org, callId)).reversedAt).toEqual(expect.any(String));
     const none = await run(['calls', 'reverse', org, callId, '--act', 'goodwill']);
     expect([none.code, none.err]).toEqual([1, expect.stringContaining('there is nothing to give back')]);
@@ -139,7 +139,7 @@ test('an increment is given back by goodwill as far as the balance paid it', asy
     await send('/custom_meter', { customerId: 'eve', meterSlot: 'CUSTOM1', amount: 1 }),
     await send('/custom_meter', { customerId: 'eve', meterSlot: 'CUSTOM1', amount: 3 }),
   ];
-  await until(async () => (await balanceOf('eve')) === '9.97');
+  await until(async () => (await readBalance('eve')) === '9.97');
   const goodwill = (eventId: string, ...more: string[]) =>
     run(['meter-events', 'reverse', org, eventId, '--act', 'goodwill', ...more]);
   expect(await goodwill(paid.eventId)).toMatchObject({ code: 2 });
@@ -147,5 +147,5 @@ test('an increment is given back by goodwill as far as the balance paid it', asy
   expect([none.code, none.err]).toEqual([1, expect.stringContaining('charged nothing')]);
   expect((await goodwill(paid.eventId, '--customer-id', 'eve')).code).toBe(0);
   expect((await goodwill(paid.eventId, '--customer-id', 'eve')).err).toContain('already');
-  expect(await balanceOf('eve')).toBe('10');
+  expect(await readBalance('eve')).toBe('10');
 });

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ensureDemoVendors } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
-import { type Block, blocksOf, placeOf } from '../support/documents.ts';
+import { type Block, blockPlace, blocksOf } from '../support/documents.ts';
 import { serveOnLoopback } from '../vendors/loopback.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
@@ -43,10 +43,10 @@ afterAll(async () => {
 });
 
 /** The setup of a page, and each of its other blocks after it. */
-function programsOf(word: string): [place: string, program: string][] {
+function pythonPrograms(word: string): [place: string, program: string][] {
   const pages = Map.groupBy(blocksOf('py', word), ({ document }) => document);
   return [...pages.values()].flatMap(([setup, ...others]) =>
-    setup ? [setup, ...others].map((block): [string, string] => [placeOf(block), after(setup, block)]) : [],
+    setup ? [setup, ...others].map((block): [string, string] => [blockPlace(block), after(setup, block)]) : [],
   );
 }
 
@@ -75,7 +75,7 @@ const asBob = (program: string) => program.replaceAll('"alice"', '"bob"');
 const DENIED = 'the plan does not allow this call';
 
 describe.skipIf(!python)('with requests', () => {
-  const programs = programsOf('requests');
+  const programs = pythonPrograms('requests');
   const [[, setup] = ['', '']] = programs;
   const runs = (program: string, url?: string) => run(python ?? '', program, url);
 
@@ -135,7 +135,7 @@ except Refused as refusal:
 });
 
 describe.skipIf(!python)("with OpenAI's SDK", () => {
-  const programs = programsOf('openai');
+  const programs = pythonPrograms('openai');
 
   test.each(programs)(pythonWithOpenAi ? '%s runs' : '%s is Python', async (_place, program) => {
     const ran = pythonWithOpenAi

@@ -18,7 +18,16 @@ import manifest from '../../package.json' with { type: 'json' };
 import { DEMO_ORGANIZATION_ID } from '../../src/cli/demo-organization.ts';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { freePort } from '../../src/cli/server.ts';
-import { BLOCKS, type Block, blocksOf, DOCUMENTS, PROGRAMS, placeOf, programsOf, ROOT } from '../support/documents.ts';
+import {
+  BLOCKS,
+  type Block,
+  blockPlace,
+  blocksOf,
+  DOCUMENTS,
+  PROGRAMS,
+  ROOT,
+  typescriptPrograms,
+} from '../support/documents.ts';
 import { keptNode } from '../support/node-install.ts';
 import { type FreshClone, freshClone, type Ran, runShell, SHELLS, type Shell } from './fresh-clone.ts';
 import { sharedServer } from './shared-servers.ts';
@@ -43,7 +52,7 @@ function localized(text: string, { server, vendor }: FreshClone): string {
 /** Pastes blocks into one shell; each prints its beginning on both outputs. */
 async function pasteAll(clone: FreshClone, shell: Shell, blocks: readonly Block[]): Promise<void> {
   const lines = blocks.flatMap((block) => [
-    `printf '%s\\n' '--- ${placeOf(block)}'; printf '%s\\n' '--- ${placeOf(block)}' >&2`,
+    `printf '%s\\n' '--- ${blockPlace(block)}'; printf '%s\\n' '--- ${blockPlace(block)}' >&2`,
     localized(block.text, clone),
   ]);
   const { exitCode, reachedEnd, out, err } = await clone.paste(shell, lines.join('\n'));
@@ -83,7 +92,7 @@ describe('pasted into each shell, a page at a time', () => {
   test.each(installed)('those that are not run are whole commands for %s', async (shell) => {
     for (const block of blocksOf('sh', 'unrun')) {
       const { exitCode, out, err } = await runShell(shell, ['-n'], { cwd: ROOT, env: process.env }, block.text);
-      expect([placeOf(block), exitCode, out + err]).toEqual([placeOf(block), 0, '']);
+      expect([blockPlace(block), exitCode, out + err]).toEqual([blockPlace(block), 0, '']);
     }
   });
 });
@@ -195,7 +204,7 @@ describe.each([
 
   test.each(PROGRAMS)('those of $path run', async (document) => {
     const files = await Promise.all(
-      programsOf(document).map(async ({ place, source }) => {
+      typescriptPrograms(document).map(async ({ place, source }) => {
         const outfile = join(clone.folder, `${place.replaceAll(/[/:]/g, '-')}.mjs`);
         await build({
           stdin: { contents: localized(source, clone), loader: 'ts', resolveDir: ROOT },
@@ -233,8 +242,8 @@ test("html blocks name the widget's script, and attributes that it reads", async
       name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
     );
     expect(attributes.length).toBeGreaterThan(0);
-    expect([placeOf(block), attributes.filter((name) => !read.split(', ').includes(name))]).toEqual([
-      placeOf(block),
+    expect([blockPlace(block), attributes.filter((name) => !read.split(', ').includes(name))]).toEqual([
+      blockPlace(block),
       [],
     ]);
   }
@@ -245,7 +254,7 @@ describe('commands that are not run', () => {
     const { registry, globalFlags } = experimental_getWranglerCommands();
     const commands = blocksOf('sh', 'unrun').flatMap((block) =>
       [...block.text.matchAll(/\bwrangler (?:-- )?([^#&|\n]+)/g)].map(
-        ([, words = '']) => [placeOf(block), words.trim()] as const,
+        ([, words = '']) => [blockPlace(block), words.trim()] as const,
       ),
     );
     expect(commands.length).toBeGreaterThan(3);

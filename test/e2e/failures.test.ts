@@ -48,15 +48,15 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const customerOf = (call: number) => CUSTOMERS[call % CUSTOMERS.length];
-const idOf = (call: number) => `call-${call}`;
+const pickCustomer = (call: number) => CUSTOMERS[call % CUSTOMERS.length];
+const callId = (call: number) => `call-${call}`;
 
 /** Begins and ends one call; true when the end was acknowledged. */
 async function meter(call: number): Promise<boolean> {
-  const begin = { body: { customerId: customerOf(call) }, headers: { 'Idempotency-Key': idOf(call) } };
+  const begin = { body: { customerId: pickCustomer(call) }, headers: { 'Idempotency-Key': callId(call) } };
   const end = {
-    body: { callId: idOf(call), modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 },
-    headers: { 'Idempotency-Key': idOf(call) },
+    body: { callId: callId(call), modelUsed: 'gpt-4o-mini', inputTokens: 100, responseTokens: 10 },
+    headers: { 'Idempotency-Key': callId(call) },
   };
   try {
     if ((await tenant.api.send('beginCall', begin)).status !== 200) return false;
@@ -127,7 +127,7 @@ test('two kills under load: every acknowledged call is recorded once, in the obj
     expect(acknowledged.size).toBeLessThan(waiting.length);
     server = await startPrepared(state);
     for (const call of acknowledged) {
-      expect((await tenant.api.send('readCall', { params: { callId: idOf(call) } })).data.status).toBe('COMPLETED');
+      expect((await tenant.api.send('readCall', { params: { callId: callId(call) } })).data.status).toBe('COMPLETED');
     }
     waiting = waiting.filter((call) => !acknowledged.has(call));
   }
@@ -149,7 +149,7 @@ test('two kills under load: every acknowledged call is recorded once, in the obj
   await until(() => recorded().length >= CALLS);
   expect(recorded()).toEqual(
     all
-      .map((call) => ({ call_id: idOf(call), status: 'COMPLETED', cost_nano_usd: 21_000 }))
+      .map((call) => ({ call_id: callId(call), status: 'COMPLETED', cost_nano_usd: 21_000 }))
       .sort((a, b) => (a.call_id < b.call_id ? -1 : 1)),
   );
 });
@@ -241,7 +241,7 @@ test('a locked D1 stops no call, and every call is in D1 after it recovers', asy
   const ids: string[] = [];
   for (const endAtMs = Date.now() + OUTAGE_MS; Date.now() < endAtMs; ) {
     const callId = `outage-${ids.length}`;
-    const body = { customerId: customerOf(ids.length) };
+    const body = { customerId: pickCustomer(ids.length) };
     expect((await api.send('beginCall', { body, headers: { 'Idempotency-Key': callId } })).status).toBe(200);
     expect((await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', responseTokens: 1 } })).status).toBe(200);
     ids.push(callId);

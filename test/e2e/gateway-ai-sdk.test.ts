@@ -5,7 +5,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { APICallError, embed, generateText, Output, streamText, type ToolSet } from 'ai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { tokensOf } from '../vendors/vendor.ts';
+import { countWords } from '../vendors/vendor.ts';
 import { type GatewayTenant, type Setting, startGateway } from './gateway-tenant.ts';
 
 const PROMPT = 'say hello [reply:6]';
@@ -29,7 +29,7 @@ afterAll(() => setting.stop());
 test('text with the usage that the vendor reported', async () => {
   const { text, usage, response } = await generateText({ model: provider('openai/gpt-5.2'), prompt: PROMPT });
   expect(text).toBe(REPLY);
-  expect(usage).toMatchObject({ inputTokens: tokensOf(PROMPT), outputTokens: 6 });
+  expect(usage).toMatchObject({ inputTokens: countWords(PROMPT), outputTokens: 6 });
   const call = await tenant.call(response.headers?.['x-service-call-id'] ?? '');
   expect(call).toMatchObject({ status: 'COMPLETED', modelUsed: 'gpt-5.2', customerId: 'default' });
 });
@@ -39,7 +39,7 @@ test('a stream, with its usage at the end', async () => {
   let text = '';
   for await (const part of result.textStream) text += part;
   expect(text).toBe(REPLY);
-  expect(await result.usage).toMatchObject({ inputTokens: tokensOf(PROMPT), outputTokens: 6 });
+  expect(await result.usage).toMatchObject({ inputTokens: countWords(PROMPT), outputTokens: 6 });
 });
 
 test('a tool call', async () => {

@@ -5,7 +5,7 @@
 import { BadRequestError, NotFoundError, PermissionDeniedError, toFile, toStreamingFile } from 'openai';
 import type { FileCreateParams } from 'openai/resources';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tokensOf } from '../vendors/vendor.ts';
+import { countWords } from '../vendors/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
 import { until } from './local-server.ts';
 
@@ -57,7 +57,8 @@ async function finish(from: GatewayTenant, id: string) {
 }
 
 /** GPT-5.2 at half its price: 1.75 in and 14 out, in USD per million. */
-const costOf = (content: string, output: number) => ((tokensOf(content) * 1.75 + output * 14) / 1e6 / 2).toFixed(9);
+const batchCost = (content: string, output: number) =>
+  ((countWords(content) * 1.75 + output * 14) / 1e6 / 2).toFixed(9);
 
 describe('a batch', () => {
   test('is metered line by line and once, for the customer that began it', async () => {
@@ -88,7 +89,7 @@ describe('a batch', () => {
       pricingMode: 'batch',
       pricingMultiplier: 0.5,
       customerId: 'batcher',
-      costUSD: Number(costOf('one two three [reply:7]', 7)),
+      costUSD: Number(batchCost('one two three [reply:7]', 7)),
     });
     expect(await tenant.call(`batch:${batch.id}:refused`)).toMatchObject({ status: 'FAILED', costUSD: 0 });
     // Names that cannot travel as a key are told by hash.

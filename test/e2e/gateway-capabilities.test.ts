@@ -18,7 +18,7 @@ const used = async (tenant: GatewayTenant, meter: string) => (await tenant.settl
 const user = (content: string) => [{ role: 'user' as const, content }];
 const tools = [{ type: 'web_search' as const }];
 
-async function refusalOf(request: Promise<unknown>): Promise<PermissionDeniedError> {
+async function catchRefusal(request: Promise<unknown>): Promise<PermissionDeniedError> {
   const error: unknown = await request.catch((thrown) => thrown);
   expect(error).toBeInstanceOf(PermissionDeniedError);
   return error as PermissionDeniedError;
@@ -37,7 +37,7 @@ describe('the official SDK', () => {
     }));
     expect(await used(tenant, 'searches')).toBe(5);
     const asked = setting.vendor.requests.length;
-    const { code, message } = await refusalOf(tenant.openai.responses.create(request));
+    const { code, message } = await catchRefusal(tenant.openai.responses.create(request));
     expect([code, message]).toEqual(['ENTITLEMENT_DENIED', expect.stringContaining('search')]);
     expect(setting.vendor.requests.length).toBe(asked);
     await tenant.openai.responses.create({ model: 'gpt-5.2', input: 'no search' });
@@ -82,7 +82,7 @@ describe('a batch', () => {
   ])('is denied %s if one line uses it under a plan with %j', async (capability, plan, asking) => {
     const tenant = await tenantWith(plan);
     const before = begun();
-    const { code, message } = await refusalOf(create(tenant, [silent, asking()]));
+    const { code, message } = await catchRefusal(create(tenant, [silent, asking()]));
     expect([code, message]).toEqual(['ENTITLEMENT_DENIED', expect.stringContaining(capability)]);
     expect(begun()).toBe(before);
     expect(await create(tenant, [silent])).toMatchObject({ status: 'validating' });
@@ -92,7 +92,7 @@ describe('a batch', () => {
     const tenant = await tenantWith({ limits: { searches: 6 } });
     expect(
       (
-        await refusalOf(
+        await catchRefusal(
           create(
             tenant,
             ['a', 'b'].map((id) => searching(id, 4)),
@@ -103,7 +103,7 @@ describe('a batch', () => {
     const batch = await create(tenant, [searching('a', 1), searching('b', 4), silent]);
     expect(
       (
-        await refusalOf(
+        await catchRefusal(
           create(
             tenant,
             ['x', 'y'].map((id) => searching(id)),
@@ -127,7 +127,7 @@ describe('a batch', () => {
     expect(grant.status).toBe(200);
     const lines = ['a', 'b', 'c'].map((id) => line(id, { model: 'no-such-model', input: 'x' }));
     const before = begun();
-    const { code, message } = await refusalOf(create(tenant, lines));
+    const { code, message } = await catchRefusal(create(tenant, lines));
     expect([code, message]).toEqual(['MODEL_NOT_PRICED', expect.stringContaining('no-such-model')]);
     expect(begun()).toBe(before);
     const priced = ['a', 'b', 'c'].map((id) => line(id, { model: 'gpt-4o-mini', input: 'x' }));

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/contract/gateway/answers.ts';
-import { type Fault, tokensOf } from '../vendors/vendor.ts';
+import { countWords, type Fault } from '../vendors/vendor.ts';
 import { type GatewayTenant, gatewayOn, type Setting, SHORT_TIMES, startGateway } from './gateway-tenant.ts';
 import { sharedServer } from './shared-servers.ts';
 
@@ -31,8 +31,8 @@ const PLAN = {
 const tenantFor = (fault: string) => (fault === 'hang' || fault === 'silent' ? briefTenant : tenant);
 
 const REPLY = 'héllo 世界 👋🏽 wörld';
-const promptOf = (fault: string) => `say it [fail:${fault}]`;
-const PROMPT_TOKENS = tokensOf(promptOf('x'));
+const failingPrompt = (fault: string) => `say it [fail:${fault}]`;
+const PROMPT_TOKENS = countWords(failingPrompt('x'));
 /** GPT-5.2: 1.75 in and 14 out, in USD per million; four words come out. */
 const COST = (PROMPT_TOKENS * 1.75 + 4 * 14) / 1e6;
 
@@ -49,7 +49,7 @@ interface Outcome {
 /** One call of a fresh customer, met by a fault; and its result after nothing is open any more. */
 async function meet(fault: Fault, body: object, path = '/v1/chat/completions'): Promise<Outcome> {
   const customer = `hostile-${customers++}`;
-  const prompt = promptOf(fault);
+  const prompt = failingPrompt(fault);
   const question = path.endsWith('responses') ? { input: prompt } : { messages: [{ role: 'user', content: prompt }] };
   const request = { model: 'gpt-5.2', customer, ...question, ...body };
   const met = tenantFor(fault);
@@ -299,7 +299,7 @@ describe('a caller that leaves', () => {
     controller.abort();
     await tenant.settled('came-back');
     const asked = setting.vendor.requests.length;
-    expect(tokensOf(said(await (await tenant.send('/v1/chat/completions', { body, headers })).text()))).toBe(20);
+    expect(countWords(said(await (await tenant.send('/v1/chat/completions', { body, headers })).text()))).toBe(20);
     expect(setting.vendor.requests.length).toBe(asked);
   });
 });

@@ -31,19 +31,23 @@ const recording = () => toFile(Buffer.alloc(20_000, 7), 'hello.mp3', { type: 'au
 const picture = (name: string) => toFile(Buffer.from(name), name, { type: 'image/png' });
 const TRANSCRIPT = 'This transcription is made up: no model was asked.';
 
-const callOf = (response: Response) => tenant.call(response.headers.get('x-service-call-id') ?? '');
+const readCall = (response: Response) => tenant.call(response.headers.get('x-service-call-id') ?? '');
 
 describe('images', () => {
   const model = 'openai/gpt-image-2';
   /** GPT Image 2: 5 USD in for text, 8 for images, 30 out, per million. */
-  const costOf = (images: number, edited = 0) =>
+  const imageCost = (images: number, edited = 0) =>
     (tokensAtMost(PROMPT, 'wide') * 5 + edited * 194 * 8 + images * 1_056 * 30) / 1e6;
 
   test('are made, and cost the tokens that are reported', async () => {
     const { data, response } = await tenant.openai.images.generate({ model, prompt: PROMPT, n: 2 }).withResponse();
     expect(data.data?.map(({ b64_json }) => b64_json?.slice(0, 4))).toEqual(['iVBO', 'iVBO']);
-    expect(response.headers.get('x-service-cost-usd')).toBe(String(costOf(2)));
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD: costOf(2), modelUsed: 'gpt-image-2' });
+    expect(response.headers.get('x-service-cost-usd')).toBe(String(imageCost(2)));
+    expect(await readCall(response)).toMatchObject({
+      status: 'COMPLETED',
+      costUSD: imageCost(2),
+      modelUsed: 'gpt-image-2',
+    });
   });
 
   test('are streamed', async () => {
@@ -56,7 +60,7 @@ describe('images', () => {
       'partial_image',
       'completed',
     ]);
-    expect(await callOf(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD: costOf(1) });
+    expect(await readCall(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD: imageCost(1) });
   });
 
   test('are edited: a form with several files', async () => {
@@ -65,7 +69,7 @@ describe('images', () => {
       .edit({ ...request, mask: await picture('mask.png') })
       .withResponse();
     expect(data.data).toHaveLength(1);
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD: costOf(1, 3) });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', costUSD: imageCost(1, 3) });
     const stream = await tenant.openai.images.edit({ ...request, stream: true });
     expect((await Array.fromAsync(stream)).map(({ type }) => type)).toEqual(['image_edit.completed']);
   });
@@ -80,7 +84,7 @@ describe('speech', () => {
     expect(bytes.equals(Buffer.from(await direct.arrayBuffer()))).toBe(true);
     expect([bytes.length > 10_000, response.headers.get('content-type')]).toEqual([true, 'audio/mpeg']);
     // 15 USD for a million characters; the wave is one character.
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD: ([...SPOKEN].length * 15) / 1e6 });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', costUSD: ([...SPOKEN].length * 15) / 1e6 });
   });
 
   test('as events reports its tokens', async () => {
@@ -88,14 +92,14 @@ describe('speech', () => {
     const { data, response } = await tenant.openai.audio.speech.create(request).withResponse();
     expect(await data.text()).toContain('speech.audio.done');
     const costUSD = (tokensAtMost(SPOKEN, 'wide') * 0.6 + 2 * 21 * 12) / 1e6;
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', costUSD });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', costUSD });
   });
 
   test('of a model with a price for tokens, without events: the cost is not known', async () => {
     const request = { model: 'gpt-4o-mini-tts', voice: 'alloy', input: SPOKEN } as const;
     const { data, response } = await tenant.openai.audio.speech.create(request).withResponse();
     await data.arrayBuffer();
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'UNAVAILABLE' });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'UNAVAILABLE' });
   });
 });
 
@@ -120,6 +124,13 @@ describe('transcriptions', () => {
       .withResponse();
     // 0.0001 USD a second.
     expect([data.duration, response.headers.get('x-service-cost-usd')]).toEqual([2, '0.0002']);
+    // All members of OpenAI's type, which clients that check an answer demand.
+    expect(data.segments).toEqual([
+      {
+        ...{ id: 0, seek: 0, start: 0, end: 2, text: TRANSCRIPT, tokens: expect.any(Array), temperature: 0 },
+        ...{ avg_logprob: 0, compression_ratio: 1, no_speech_prob: 0 },
+      },
+    ]);
   });
 
   test('as text, which reports nothing', async () => {
@@ -127,7 +138,7 @@ describe('transcriptions', () => {
       .create({ model: 'whisper-1', file: await recording(), response_format: 'text' })
       .withResponse();
     expect(data).toBe(`${TRANSCRIPT}\n`);
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'UNAVAILABLE' });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'UNAVAILABLE' });
   });
 
   test('streamed', async () => {
@@ -136,7 +147,7 @@ describe('transcriptions', () => {
       .withResponse();
     const events = await Array.fromAsync(stream.data);
     expect(events.at(-1)).toMatchObject({ type: 'transcript.text.done', text: TRANSCRIPT });
-    expect(await callOf(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
+    expect(await readCall(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
   });
 
   test('translations', async () => {
@@ -152,7 +163,7 @@ describe('moderations', () => {
     const { data, response } = await tenant.openai.moderations.create({ input: ['hi', 'flagged'] }).withResponse();
     expect(data.results.map(({ flagged }) => flagged)).toEqual([false, true]);
     expect(response.headers.get('x-service-cost-usd')).toBe('0');
-    expect(await callOf(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL', costUSD: 0 });
+    expect(await readCall(response)).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL', costUSD: 0 });
   });
 });
 
@@ -169,7 +180,7 @@ describe('completions', () => {
     const chunks = await Array.fromAsync(stream.data);
     expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(data.choices[0]?.text);
     expect(chunks.filter(({ usage }) => usage)).toEqual([]);
-    expect(await callOf(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
+    expect(await readCall(stream.response)).toMatchObject({ status: 'COMPLETED', costUSD });
   });
 
   test('streamed with usage, the last chunk has the cost', async () => {

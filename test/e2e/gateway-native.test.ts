@@ -126,20 +126,20 @@ describe("Anthropic's own SDK", () => {
   });
 
   test('a model that cannot be read is an error of its form', async () => {
-    const errorOf = async (model: string, sdk = anthropic) => {
+    const catchError = async (model: string, sdk = anthropic) => {
       const thrown: unknown = await sdk.models.retrieve(model).catch((error: unknown) => error);
       return thrown instanceof Anthropic.APIError ? { status: thrown.status, body: thrown.error } : thrown;
     };
-    expect(await errorOf('claude-of-nowhere')).toMatchObject({
+    expect(await catchError('claude-of-nowhere')).toMatchObject({
       status: 404,
       body: { type: 'error', error: { type: 'not_found_error', code: 'model_not_found' } },
     });
-    expect(await errorOf('openai/gpt-5.2')).toMatchObject({
+    expect(await catchError('openai/gpt-5.2')).toMatchObject({
       status: 400,
       body: { error: { code: 'ENDPOINT_NOT_OFFERED' } },
     });
     const stranger = new Anthropic({ apiKey: 'nobody', baseURL: gateway.server.url, maxRetries: 0 });
-    expect(await errorOf(CLAUDE, stranger)).toMatchObject({
+    expect(await catchError(CLAUDE, stranger)).toMatchObject({
       status: 401,
       body: { type: 'error', error: { type: 'authentication_error' } },
     });
@@ -307,8 +307,8 @@ describe("OpenAI's form for a model of Anthropic", () => {
       metadata: { user_id: 'anna' },
     });
     const native = await anthropic.messages.create({ ...ask, max_tokens: 400 }).withResponse();
-    const costOf = async (of: Response) => (await tenant.call(of.headers.get('x-service-call-id') ?? '')).costUSD;
-    expect(await costOf(response)).toBe(await costOf(native.response));
+    const readCost = async (of: Response) => (await tenant.call(of.headers.get('x-service-call-id') ?? '')).costUSD;
+    expect(await readCost(response)).toBe(await readCost(native.response));
     expect(data.usage?.prompt_tokens).toBe(
       native.data.usage.input_tokens + (native.data.usage.cache_read_input_tokens ?? 0),
     );

@@ -303,7 +303,7 @@ describe("Google's client finds the models that it can ask for", () => {
     expect(names).toContain(`models/${GEMINI}`);
     expect(new Set(names).size).toBe(names.length);
     expect(names.length).toBeGreaterThan(3);
-    // Of other vendors there is none.
+    // No model of another vendor is listed.
     expect(names.filter((name) => !/^models\/gem/.test(name ?? ''))).toEqual([]);
     const first = await models.list({ config: { pageSize: 3 } });
     expect(first.page.map(({ name }) => name)).toEqual(names.slice(0, 3));

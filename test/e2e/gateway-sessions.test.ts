@@ -20,13 +20,13 @@ afterAll(() => setting.stop());
 
 const messages = [{ role: 'user' as const, content: 'say hello [reply:6]' }];
 
-const tokenOf = async (body: object = {}) =>
+const createToken = async (body: object = {}) =>
   (await tenant.api.send('createClientSession', { body: { customerId: 'eve', ...body } })).data.token;
-const browser = async (body: object = {}) => tenant.sdk({ apiKey: await tokenOf(body) });
-const callIdOf = (response: Response) => response.headers.get('x-service-call-id') ?? '';
+const browser = async (body: object = {}) => tenant.sdk({ apiKey: await createToken(body) });
+const readCallId = (response: Response) => response.headers.get('x-service-call-id') ?? '';
 
 /** The refusal of a request, and that no vendor was asked. */
-async function refusalOf(request: () => Promise<unknown>) {
+async function catchRefusal(request: () => Promise<unknown>) {
   const asked = setting.vendor.requests.length;
   const error = await request().then(
     () => null,
@@ -57,7 +57,7 @@ describe('a session is served', () => {
     const { response } = await openai.chat.completions
       .create({ model: 'gpt-5.2', messages: [...asked, said, told], tools, stream_options: null, store: false })
       .withResponse();
-    expect(await tenant.call(callIdOf(response))).toMatchObject({ status: 'COMPLETED', customerId: 'eve' });
+    expect(await tenant.call(readCallId(response))).toMatchObject({ status: 'COMPLETED', customerId: 'eve' });
   });
 
   test("structured output, a stream, and a response of OpenAI's SDK", async () => {
@@ -82,9 +82,12 @@ describe('a session is served', () => {
 
   test('texts, streams and tool calls of the AI SDK', async () => {
     const baseURL = `${setting.server.url}/v1`;
-    const model = createOpenAICompatible({ name: 'callmeter', baseURL, apiKey: await tokenOf(), includeUsage: true })(
-      'openai/gpt-5.2',
-    );
+    const model = createOpenAICompatible({
+      name: 'callmeter',
+      baseURL,
+      apiKey: await createToken(),
+      includeUsage: true,
+    })('openai/gpt-5.2');
     const { text, response } = await generateText({
       model,
       messages: [{ role: 'user', content: [{ type: 'text', text: 'hi [reply:3]' }] }],
@@ -103,7 +106,7 @@ describe('a session is refused', () => {
     const openai = await browser();
     const image_url = { url: `${setting.vendor.url}/v1/files/1/content` };
     const content = [{ type: 'image_url' as const, image_url }];
-    const error = await refusalOf(() =>
+    const error = await catchRefusal(() =>
       openai.chat.completions.create({ model: 'gpt-5.2', messages: [{ role: 'user', content }] }).asResponse(),
     );
     expect([error.code, error.param]).toEqual(['FIELD_NOT_ALLOWED', 'messages.0.content.0.image_url.url']);

@@ -54,9 +54,9 @@ describe('a response', () => {
   });
 });
 
-const lineOf = (custom_id: string, body: object) =>
+const batchLine = (custom_id: string, body: object) =>
   JSON.stringify({ custom_id, method: 'POST', url: '/v1/chat/completions', body });
-const good = (custom_id: string) => lineOf(custom_id, { model: MODEL, messages: [{ role: 'user', content: 'x' }] });
+const good = (custom_id: string) => batchLine(custom_id, { model: MODEL, messages: [{ role: 'user', content: 'x' }] });
 
 /** Uploads the text in parts that are cut anywhere, also inside of a line. */
 async function uploadInParts(text: string, partBytes: number): Promise<string> {
@@ -92,8 +92,8 @@ describe('a file that comes in parts', () => {
 
   test.each([
     ['is no JSON', '{"custom_id":'],
-    ['names no model', lineOf('b', { messages: [] })],
-    ['must not have background', lineOf('b', { model: MODEL, messages: [], background: true })],
+    ['names no model', batchLine('b', { messages: [] })],
+    ['must not have background', batchLine('b', { model: MODEL, messages: [], background: true })],
     ['must have a url of', good('b').replace('/v1/chat/completions', '/v1/videos')],
   ])('with a line that %s is refused as a batch, and the vendor begins none', async (rule, line) => {
     const id = await uploadInParts([good('a'), line, good('c')].join('\n'), 70);
@@ -134,14 +134,14 @@ describe('one key of two organizations', () => {
     ];
   });
 
-  const fileOf = (openai: GatewayTenant['openai'], text: string, purpose: 'batch' | 'user_data' = 'batch') =>
+  const uploadFile = (openai: GatewayTenant['openai'], text: string, purpose: 'batch' | 'user_data' = 'batch') =>
     toFile(Buffer.from(text), 'a.jsonl').then((file) => openai.files.create({ file, purpose }));
-  const batchOf = (openai: GatewayTenant['openai'], input_file_id: string) =>
+  const createBatch = (openai: GatewayTenant['openai'], input_file_id: string) =>
     openai.batches.create({ input_file_id, endpoint: '/v1/chat/completions', completion_window: '24h' });
 
   test('shows each what it made, and nothing of the other is listed, read, cancelled, completed or deleted', async () => {
-    const file = await fileOf(mine, good('a'));
-    const batch = await batchOf(mine, file.id);
+    const file = await uploadFile(mine, good('a'));
+    const batch = await createBatch(mine, file.id);
     const response = await mine.responses.create({ model: MODEL, input: PROMPT });
     const upload = await mine.uploads.create({ filename: 'a', purpose: 'batch', bytes: 1, mime_type: 'text/plain' });
     const part = await toFile(Buffer.from('x'), 'part');
@@ -172,12 +172,12 @@ describe('one key of two organizations', () => {
     }
     expect((await others.files.list()).data).toEqual([]);
     expect((await others.batches.list()).data).toEqual([]);
-    await expect(batchOf(others, file.id)).rejects.toThrow('no such input file');
-    const naming = lineOf('a', {
+    await expect(createBatch(others, file.id)).rejects.toThrow('no such input file');
+    const naming = batchLine('a', {
       model: MODEL,
       messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: file.id } }] }],
     });
-    await expect(batchOf(others, (await fileOf(others, naming)).id)).rejects.toThrow(`names ${file.id}`);
+    await expect(createBatch(others, (await uploadFile(others, naming)).id)).rejects.toThrow(`names ${file.id}`);
 
     expect((await mine.files.list()).data.map(({ id }) => id)).toEqual([file.id]);
     expect((await mine.batches.list()).data.map(({ id }) => id)).toEqual([batch.id]);
@@ -192,7 +192,7 @@ describe('one key of two organizations', () => {
 
   test('hides what was made before there was a record, which a single holder of a key reaches', async () => {
     const direct = new OpenAI({ apiKey: shared, baseURL: `${vendor.url}/v1` });
-    const { id } = await fileOf(direct, 'from before', 'user_data');
+    const { id } = await uploadFile(direct, 'from before', 'user_data');
     for (const openai of [mine, others]) {
       await expect(openai.files.retrieve(id)).rejects.toThrow(NotFoundError);
       expect((await openai.files.list()).data.map((file) => file.id)).not.toContain(id);

@@ -94,8 +94,8 @@ const line = (index: number, model = 'gpt-4o-mini') =>
     },
   });
 
-const linesOf = (model?: string) => Array.from({ length: LINES }, (_, index) => line(index, model));
-const ALL = linesOf();
+const batchLines = (model?: string) => Array.from({ length: LINES }, (_, index) => line(index, model));
+const ALL = batchLines();
 
 /** The result of the work, and the most memory that the server's process took meanwhile. */
 async function watched<T>(work: () => Promise<T>): Promise<{ result: T; peakMiB: number }> {
@@ -146,7 +146,7 @@ test('the models of 50,000 lines are replaced in memory that does not grow with 
   const params = { org: tenant.organizationId };
   const body = { standard: ['openai/gpt-4o-mini'], premium: [] };
   expect((await setting.server.operator.send('setModels', { params, body })).status).toBe(200);
-  const content = Buffer.from(linesOf('service/standard').join('\n'));
+  const content = Buffer.from(batchLines('service/standard').join('\n'));
   const small = Buffer.from(line(0, 'service/standard'));
   // Until the mapping is in effect.
   await until(() =>

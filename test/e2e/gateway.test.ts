@@ -14,7 +14,7 @@ import { zodResponseFormat } from 'openai/helpers/zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { GatewayError, ModelList } from '../../src/contract/gateway/answers.ts';
-import { tokensOf } from '../vendors/vendor.ts';
+import { countWords } from '../vendors/vendor.ts';
 import { type GatewayTenant, NO_LIMITS, type Setting, startGateway } from './gateway-tenant.ts';
 
 let setting: Setting;
@@ -31,11 +31,11 @@ const messages = [{ role: 'user' as const, content: PROMPT }];
 /**
  * GPT-5.2 costs 1.75 in, 0.175 cached and 14 out, in USD per million: 2 of the prompt's tokens are cached, 10 come out.
  */
-const COST = ((tokensOf(PROMPT) - 2) * 1.75 + 2 * 0.175 + 10 * 14) / 1e6;
+const COST = ((countWords(PROMPT) - 2) * 1.75 + 2 * 0.175 + 10 * 14) / 1e6;
 const last = () => setting.vendor.requests.at(-1);
 
 /** The error that a request was refused with. */
-async function refusalOf<Kind>(kind: new (...args: never[]) => Kind, request: Promise<unknown>): Promise<Kind> {
+async function catchRefusal<Kind>(kind: new (...args: never[]) => Kind, request: Promise<unknown>): Promise<Kind> {
   const error = await request.then(
     () => null,
     (thrown) => thrown,
@@ -50,7 +50,7 @@ describe('the official SDK', () => {
       .create({ model: 'openai/gpt-5.2', messages })
       .withResponse();
     expect(data.choices[0]?.message.content).toBe(REPLY);
-    expect(data.usage).toMatchObject({ prompt_tokens: tokensOf(PROMPT), completion_tokens: 10 });
+    expect(data.usage).toMatchObject({ prompt_tokens: countWords(PROMPT), completion_tokens: 10 });
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'x-llm-model-key': 'openai/gpt-5.2',
       'x-request-id': 'req_fake',
@@ -134,7 +134,7 @@ describe('the official SDK', () => {
       customerId: 'labelled',
     });
     const wrong = openai.chat.completions.create({ model: 'gpt-5.2', messages }, { headers: { 'x-usage-tags': ',' } });
-    expect((await refusalOf(BadRequestError, wrong)).param).toBe('x-usage-tags');
+    expect((await catchRefusal(BadRequestError, wrong)).param).toBe('x-usage-tags');
   });
 
   test('a fallback says how each attempt ended', async () => {
@@ -204,7 +204,7 @@ describe('the official SDK', () => {
       object: 'model',
       owned_by: 'openai',
     });
-    expect((await refusalOf(NotFoundError, tenant.openai.models.retrieve('openai/gpt-unheard-of'))).code).toBe(
+    expect((await catchRefusal(NotFoundError, tenant.openai.models.retrieve('openai/gpt-unheard-of'))).code).toBe(
       'model_not_found',
     );
     const only = await setting.tenant(NO_LIMITS, ['google']);
@@ -235,7 +235,7 @@ describe('the official SDK', () => {
       .withResponse();
     // 0.30 in and 2.50 out, in USD per million; Google's compatible answer does not tell cached tokens.
     expect(Number(response.headers.get('x-service-cost-usd'))).toBeCloseTo(
-      (tokensOf(PROMPT) * 0.3 + 10 * 2.5) / 1e6,
+      (countWords(PROMPT) * 0.3 + 10 * 2.5) / 1e6,
       12,
     );
   });
@@ -303,7 +303,10 @@ describe('refusals', () => {
   });
 
   test('an invalid key: AuthenticationError', async () => {
-    const error = await refusalOf(AuthenticationError, tenant.sdk({ apiKey: `utk-${'x'.repeat(43)}` }).models.list());
+    const error = await catchRefusal(
+      AuthenticationError,
+      tenant.sdk({ apiKey: `utk-${'x'.repeat(43)}` }).models.list(),
+    );
     expect(error).toMatchObject({ code: 'invalid_api_key', type: 'invalid_request_error' });
     expect(error.requestID).toMatch(/^[\da-f-]{36}$/);
   });
@@ -312,7 +315,7 @@ describe('refusals', () => {
     const params = { org: tenant.organizationId };
     const { key } = (await tenant.operator.send('createKey', { params, body: { name: 'k', scopes: ['usage:read'] } }))
       .data;
-    const error = await refusalOf(
+    const error = await catchRefusal(
       PermissionDeniedError,
       tenant.sdk({ apiKey: key }).chat.completions.create({ model: 'gpt-5.2', messages }),
     );
@@ -321,16 +324,16 @@ describe('refusals', () => {
 
   test('an unknown model: NotFoundError; a vendor without credentials, or without the endpoint: BadRequestError', async () => {
     const ask = (model: string) => tenant.openai.chat.completions.create({ model, messages });
-    expect(await refusalOf(NotFoundError, ask('gpt-unheard-of'))).toMatchObject({
+    expect(await catchRefusal(NotFoundError, ask('gpt-unheard-of'))).toMatchObject({
       code: 'model_not_found',
       param: 'model',
     });
-    expect((await refusalOf(NotFoundError, ask('service/premium'))).code).toBe('model_not_found');
-    expect((await refusalOf(BadRequestError, ask('mistral/large'))).message).toContain('"mistral"');
+    expect((await catchRefusal(NotFoundError, ask('service/premium'))).code).toBe('model_not_found');
+    expect((await catchRefusal(BadRequestError, ask('mistral/large'))).message).toContain('"mistral"');
     const response = tenant.openai.responses.create({ model: 'anthropic/claude-haiku-4-5', input: 'x' });
-    expect((await refusalOf(BadRequestError, response)).message).toContain('anthropic does not offer /v1/responses');
+    expect((await catchRefusal(BadRequestError, response)).message).toContain('anthropic does not offer /v1/responses');
     const background = tenant.openai.responses.create({ model: 'gpt-5.2', input: 'x', background: true });
-    expect((await refusalOf(BadRequestError, background)).param).toBe('background');
+    expect((await catchRefusal(BadRequestError, background)).param).toBe('background');
   });
 
   test('an exhausted allowance: PermissionDeniedError, which the SDK does not repeat, and no vendor is asked', async () => {
@@ -338,7 +341,7 @@ describe('refusals', () => {
     const ask = () => poor.sdk({ maxRetries: 2 }).chat.completions.create({ model: 'gpt-5.2', messages });
     await ask();
     const before = setting.vendor.requests.length;
-    const error = await refusalOf(PermissionDeniedError, ask());
+    const error = await catchRefusal(PermissionDeniedError, ask());
     expect(error).toMatchObject({ code: 'ENTITLEMENT_DENIED', type: 'insufficient_quota' });
     expect(setting.vendor.requests.length).toBe(before);
     const { recentCalls, meters } = await poor.settled('default', 2);
@@ -351,7 +354,10 @@ describe('refusals', () => {
   test("a plan's rolling limit: RateLimitError with Retry-After", async () => {
     const slow = await setting.tenant({ ...NO_LIMITS, rollingCalls: { limit: 1, windowSeconds: 60 } });
     await slow.openai.chat.completions.create({ model: 'gpt-5.2', messages });
-    const error = await refusalOf(RateLimitError, slow.openai.chat.completions.create({ model: 'gpt-5.2', messages }));
+    const error = await catchRefusal(
+      RateLimitError,
+      slow.openai.chat.completions.create({ model: 'gpt-5.2', messages }),
+    );
     expect(error.code).toBe('RATE_LIMITED');
     expect(Number(error.headers.get('retry-after'))).toBeGreaterThan(50);
   });
@@ -372,14 +378,14 @@ describe('browsers', () => {
     expect(last()?.body.user).toBe('u-9');
     expect((await browser.responses.create({ model: 'gpt-5.2', input: 'hi' })).output_text).not.toBe('');
     const other = browser.chat.completions.create({ model: 'gpt-5.2', messages, customer: 'adam' } as never);
-    expect((await refusalOf(PermissionDeniedError, other)).code).toBe('CUSTOMER_FORBIDDEN');
+    expect((await catchRefusal(PermissionDeniedError, other)).code).toBe('CUSTOMER_FORBIDDEN');
     for (const refused of [
       () => browser.models.list(),
       () => browser.batches.list(),
       () => browser.files.list(),
       () => browser.embeddings.create({ model: 'gpt-5.2', input: 'x' }),
     ]) {
-      expect((await refusalOf(PermissionDeniedError, refused())).code).toBe('API_KEY_SCOPE_REQUIRED');
+      expect((await catchRefusal(PermissionDeniedError, refused())).code).toBe('API_KEY_SCOPE_REQUIRED');
     }
   });
 
@@ -435,7 +441,7 @@ describe('an idempotency key', () => {
       { model: 'gpt-5.2', messages, seed: 1 },
       { headers: { 'Idempotency-Key': 'k-plain' } },
     );
-    expect((await refusalOf(ConflictError, other)).code).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect((await catchRefusal(ConflictError, other)).code).toBe('IDEMPOTENCY_KEY_CONFLICT');
   });
 
   test.each([

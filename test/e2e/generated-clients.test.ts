@@ -104,7 +104,7 @@ const generate = (script: string, ...args: string[]) =>
   run(process.execPath, ['--import', './compiler.mjs', join(MODULES, script), ...args], { cwd: folder });
 
 /** The output of the program, after its types are checked against the generated ones. */
-async function answersOf(name: string, program: string): Promise<unknown> {
+async function runProgram(name: string, program: string): Promise<unknown> {
   const file = join(folder, `${name}.ts`);
   await writeFile(file, program + RESULT);
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--types', 'node'];
@@ -134,10 +134,10 @@ const ANSWERS = {
 
 test('openapi-fetch with the types of openapi-typescript', async () => {
   await generate('openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'schema.ts');
-  expect(await answersOf('openapi-fetch', OPENAPI_FETCH)).toEqual(ANSWERS);
+  expect(await runProgram('openapi-fetch', OPENAPI_FETCH)).toEqual(ANSWERS);
 });
 
 test('the client of @hey-api/openapi-ts', async () => {
   await generate('@hey-api/openapi-ts/dist/run.mjs', '-i', 'openapi.json', '-o', 'client', '--no-log-file');
-  expect(await answersOf('hey-api', HEY_API)).toEqual(ANSWERS);
+  expect(await runProgram('hey-api', HEY_API)).toEqual(ANSWERS);
 });

@@ -24,11 +24,15 @@ beforeAll(async () => {
 });
 afterAll(() => setting.stop());
 
-const headersOf = (key: string) => ({ Accept: MEDIA_TYPE, 'Content-Type': 'application/json', 'Idempotency-Key': key });
+const requestHeaders = (key: string) => ({
+  Accept: MEDIA_TYPE,
+  'Content-Type': 'application/json',
+  'Idempotency-Key': key,
+});
 
 /** Asks, and resets the connection after a second: workerd notices one that is only closed no sooner than it writes. */
 function leaveAfterASecond(path: string, key: string, body: object): void {
-  const headers = { ...headersOf(key), Authorization: `Bearer ${tenant.key}` };
+  const headers = { ...requestHeaders(key), Authorization: `Bearer ${tenant.key}` };
   const asked = request(`${setting.server.url}${path}`, { method: 'POST', headers, agent: false });
   asked.on('response', (response) => response.resume().on('error', () => undefined));
   asked.on('error', () => undefined);
@@ -69,7 +73,7 @@ test.concurrent.each([
   expect(tookMs).toBeLessThan(STAYS_MS + RECORDED_MS_MAX);
   const asked = () => setting.vendor.requests.filter((sent) => sent.body.messages?.[0].content === `${name} ${prompt}`);
   await until(() => asked()[0]?.abandoned === true);
-  const retry = await tenant.send(path, { body, headers: headersOf(`left-${customer}`) });
+  const retry = await tenant.send(path, { body, headers: requestHeaders(`left-${customer}`) });
   expect([retry.status, await retry.text()]).toEqual([status, expect.stringContaining(reason)]);
   expect(asked()).toHaveLength(1);
 });

@@ -116,14 +116,14 @@ async function started(
   await until(() => printed.includes(sign) || child.exitCode !== null);
   if (child.exitCode !== null) throw new Error(`it did not start:\n${printed}`);
   return {
-    ...(await clientsOf(state)),
+    ...(await buildClients(state)),
     output: () => printed,
     kill: () => ended(child, 'SIGKILL', state.port),
     stop: () => ended(child, 'SIGTERM', state.port),
   };
 }
 
-export async function clientsOf({ port, devVars }: LocalState): Promise<Clients> {
+export async function buildClients({ port, devVars }: LocalState): Promise<Clients> {
   const url = `http://127.0.0.1:${port}`;
   const { OPERATOR_TOKEN = '', DEMO_API_KEY = '' } = await readDevVars(devVars);
   return { url, operator: new Api(fetch, url, OPERATOR_TOKEN), demo: new Api(fetch, url, DEMO_API_KEY) };

@@ -29,13 +29,13 @@ export async function startNpmShim(bin: string): Promise<NpmShim> {
   });
   const shim: NpmShim = { ran: 0, stop: () => void server.close() };
   await new Promise<void>((resolve) => server.listen(socket, resolve));
-  await writeFile(join(bin, 'npm'), clientOf(socket));
+  await writeFile(join(bin, 'npm'), shimScript(socket));
   await chmod(join(bin, 'npm'), 0o755);
   return shim;
 }
 
 /** A command reads its standard input only if an argument is `-`. npm would search for package.json further up. */
-const clientOf = (socket: string) => `#!/bin/sh
+const shimScript = (socket: string) => `#!/bin/sh
 if [ "$1 $2 $3 $4" != 'run -s operator --' ] || [ ! -f package.json ]; then PATH="$REAL_PATH" exec npm "$@"; fi
 shift 4
 input=/dev/null

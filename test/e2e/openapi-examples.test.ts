@@ -16,7 +16,7 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { AnswerObject, OpenApiDocument, OpenApiOperation } from '../../src/http/openapi/types.ts';
 import ANSWERS from '../../src/site/docs/answers.json' with { type: 'json' };
 import { ORIGIN } from '../../src/site/docs/template.ts';
-import { exampleOf, shapeOf } from '../support/answer-examples.ts';
+import { describeShape, exampleOf } from '../support/answer-examples.ts';
 import { brokenRules } from '../support/json-schema.ts';
 import { type LocalServer, preparedState, startPrepared } from './local-server.ts';
 
@@ -99,7 +99,7 @@ async function holds(id: string): Promise<void> {
     for (const value of values)
       expect(brokenRules(closed(schema), JSON.parse(value), pointed), text.slice(0, 500)).toEqual([]);
     if (isRecording) recorded[id] = exampleOf(type, text);
-    else expect(shapeOf(exampleOf(type, text))).toEqual(shapeOf((ANSWERS as Record<string, unknown>)[id]));
+    else expect(describeShape(exampleOf(type, text))).toEqual(describeShape((ANSWERS as Record<string, unknown>)[id]));
   }
 }
 

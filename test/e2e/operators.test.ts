@@ -51,7 +51,7 @@ const withoutCredential = () =>
     '',
   );
 
-const pathOf = (id: OperationId, params: Record<string, string>) =>
+const fillPath = (id: OperationId, params: Record<string, string>) =>
   operations[id].path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? '');
 
 function as<Id extends OperationId>(name: string, id: Id, sent: Sent = {}): Promise<Reply<Id>> {
@@ -98,7 +98,7 @@ describe('a request that another site may have made the browser of an admin send
     for (const headers of [...MADE_BY_OTHERS, own]) {
       // As a form or a simple request of a script: without a body, or with one that needs no preflight.
       for (const type of [undefined, 'text/plain']) {
-        const response = await fetch(server.url + pathOf(id, params), {
+        const response = await fetch(server.url + fillPath(id, params), {
           method: operations[id].method,
           headers: { ...assertion(named('admin')), ...headers, ...(type && { 'Content-Type': type }) },
           ...(type && operations[id].method !== 'GET' && { body: '{}' }),

@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const headersOf = (token: string) => ({
+const bearerHeaders = (token: string) => ({
   Authorization: `Bearer ${token}`,
   'Content-Type': 'application/json',
   Accept: 'application/vnd.service.v1+json',
@@ -41,7 +41,7 @@ const headersOf = (token: string) => ({
 /** The status; or, if the connection was closed before an answer came, the reason. */
 async function withFetch(path: string, body: BodyInit, token = tenant.key): Promise<number | string> {
   try {
-    const init = { method: 'POST', headers: headersOf(token), body, duplex: 'half' };
+    const init = { method: 'POST', headers: bearerHeaders(token), body, duplex: 'half' };
     const response = await fetch(`${setting.server.url}${path}`, init as RequestInit);
     expect(await response.json()).toHaveProperty('error.code');
     return response.status;
@@ -51,7 +51,7 @@ async function withFetch(path: string, body: BodyInit, token = tenant.key): Prom
 }
 
 async function withCurl(path: string, file: string): Promise<number | string> {
-  const headers = Object.entries(headersOf(tenant.key)).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
+  const headers = Object.entries(bearerHeaders(tenant.key)).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
   const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code}', ...headers, '--data-binary', `@${file}`];
   try {
     return Number((await promisify(execFile)('curl', [...args, `${setting.server.url}${path}`])).stdout);

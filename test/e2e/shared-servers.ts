@@ -10,8 +10,8 @@ import { json } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import { serveOnLoopback } from '../vendors/loopback.ts';
 import {
+  buildClients,
   type Clients,
-  clientsOf,
   type LocalServer,
   type PreparedState,
   preparedState,
@@ -73,5 +73,5 @@ export async function sharedServer(vars: Vars = {}): Promise<SharedServer> {
     return (await response.json()) as Offer;
   };
   const { state } = await ask();
-  return { ...(await clientsOf(state)), output: async () => (await ask()).output };
+  return { ...(await buildClients(state)), output: async () => (await ask()).output };
 }

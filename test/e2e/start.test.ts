@@ -45,12 +45,13 @@ test('the printed curl commands work, and a model answers without a key of its v
 });
 
 test('D1 and KV are where they were when wrangler.toml still had ids, so that no state is lost', async () => {
-  const filesOf = (folder: string, kind: string) => readdir(join(state.stateDir, folder, `miniflare-${kind}Object`));
+  const listObjectFiles = (folder: string, kind: string) =>
+    readdir(join(state.stateDir, folder, `miniflare-${kind}Object`));
   // Miniflare names a file by a hash of the id.
-  expect(await filesOf('d1', 'D1Database')).toContain(
+  expect(await listObjectFiles('d1', 'D1Database')).toContain(
     '9ba2b04bf514d9facfd57ed57d849e77241a7adc99d1c1545d06688b43d84248.sqlite',
   );
-  expect(await filesOf('kv', 'KVNamespace')).toContain(
+  expect(await listObjectFiles('kv', 'KVNamespace')).toContain(
     '1ce34801eb0d7520faecc9eb9d9dc1bb8372940b1d8312d25ac599f06bdb8780.sqlite',
   );
 });

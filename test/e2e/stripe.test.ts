@@ -73,19 +73,19 @@ const inspect = async (customerId: string) =>
   (await server.operator.send('readCustomer', { params: { org: tenant.organizationId, customerId } })).data;
 const wallet = async (customerId: string) => (await inspect(customerId)).wallet;
 const balance = async (customerId: string) => (await wallet(customerId)).balanceUsd;
-const eventsOf = (stripeCustomerId: string) =>
+const reportedEvents = (stripeCustomerId: string) =>
   stripe.events.filter((event) => event.stripeCustomerId === stripeCustomerId);
 
 test('what was reversed sums to nothing at Stripe, also if an answer about the correction is lost', async () => {
   await customer('reversed', 'cus_reversed');
   await call('reversed', 'reversed-1');
-  await until(async () => eventsOf('cus_reversed').length === 1);
+  await until(async () => reportedEvents('cus_reversed').length === 1);
   stripe.fail('CUT_AFTER');
   const body = { reason: 'a test call' };
   const reversed = await tenant.api.send('reverseCall', { params: { callId: 'reversed-1' }, body });
   expect(reversed.data.refundNanoUsd).toBe(CHARGE_NANO_USD);
   await until(async () => (await wallet('reversed')).openCharges === 0);
-  expect(eventsOf('cus_reversed').map(({ value }) => value)).toEqual([CHARGE_NANO_USD, `-${CHARGE_NANO_USD}`]);
+  expect(reportedEvents('cus_reversed').map(({ value }) => value)).toEqual([CHARGE_NANO_USD, `-${CHARGE_NANO_USD}`]);
   expect((await wallet('reversed')).balanceUsd).toBe('1');
 });
 
@@ -94,7 +94,7 @@ test('a charge is one meter event in nano-USD at the time of the charge, and POS
   await customer('plain', 'cus_plain');
   await call('plain', 'plain-1');
   expect(await settled('plain-1')).toMatchObject({ settlementStatus: 'POSTED', chargeNanoUsd: CHARGE_NANO_USD });
-  const [event, ...others] = eventsOf('cus_plain');
+  const [event, ...others] = reportedEvents('cus_plain');
   expect(others).toEqual([]);
   expect(event).toMatchObject({ eventName: EVENT_NAME, value: CHARGE_NANO_USD });
   expect(event?.timestamp).toBeGreaterThanOrEqual(Math.floor(beganAtMs / 1000));
@@ -106,9 +106,9 @@ test('increments of a custom meter are charged in the same way', async () => {
   await customer('metered', 'cus_metered');
   for (const amount of [3, 4])
     await tenant.api.send('incrementMeter', { body: { customerId: 'metered', meterSlot: 'CUSTOM1', amount } });
-  await until(() => eventsOf('cus_metered').length >= 2);
+  await until(() => reportedEvents('cus_metered').length >= 2);
   expect(
-    eventsOf('cus_metered')
+    reportedEvents('cus_metered')
       .map(({ value }) => value)
       .toSorted(),
   ).toEqual(['21', '28']);
@@ -129,7 +129,7 @@ test(`${FAULTS.length} charges that meet ${FAULTS.join(', ')}: each stays PENDIN
   await until(() => stripe.requests.length >= requests + FAULTS.length);
   // A second attempt waits for two seconds at least, and Stripe may have taken it by now.
   const first = await Promise.all(customerIds.map((customerId) => payg(`${customerId}-call`)));
-  const taken = FAULTS.map((_, n) => eventsOf(`cus_unlucky_${n}`).length > 0);
+  const taken = FAULTS.map((_, n) => reportedEvents(`cus_unlucky_${n}`).length > 0);
   const early = first.map(({ settlementStatus }, n) =>
     taken[n] && settlementStatus === 'POSTED' ? 'PENDING' : settlementStatus,
   );
@@ -137,7 +137,7 @@ test(`${FAULTS.length} charges that meet ${FAULTS.join(', ')}: each stays PENDIN
 
   const last = await Promise.all(customerIds.map((customerId) => settled(`${customerId}-call`)));
   expect(last.map(({ settlementStatus }) => settlementStatus)).toEqual(FAULTS.map(() => 'POSTED'));
-  expect(FAULTS.map((_, n) => eventsOf(`cus_unlucky_${n}`).length)).toEqual(FAULTS.map(() => 1));
+  expect(FAULTS.map((_, n) => reportedEvents(`cus_unlucky_${n}`).length)).toEqual(FAULTS.map(() => 1));
   expect(await Promise.all(customerIds.map(balance))).toEqual(FAULTS.map(() => '0.99625'));
 });
 
@@ -151,7 +151,7 @@ test('a server that is killed while Stripe answers bills once, even if Stripe no
   stripe.forgetKeys();
   server = await startPrepared(state);
   expect((await settled('killed-1')).settlementStatus).toBe('POSTED');
-  expect(eventsOf('cus_killed')).toHaveLength(1);
+  expect(reportedEvents('cus_killed')).toHaveLength(1);
   expect(await balance('killed')).toBe('0.99625');
 });
 
@@ -172,10 +172,10 @@ test('a charge that Stripe answers 503 and then 400, amended and then reversed, 
   const body = { ...USED, inputTokens: 800, reason: 'counted twice' };
   expect((await tenant.api.send('amendCall', { params, body })).status).toBe(200);
   expect((await settled('amended-1')).settlementStatus).toBe('POSTED');
-  expect(eventsOf('cus_amended').map(({ value }) => value)).toEqual(['3000000']);
+  expect(reportedEvents('cus_amended').map(({ value }) => value)).toEqual(['3000000']);
   expect((await tenant.api.send('reverseCall', { params, body: { reason: 'a test' } })).status).toBe(200);
-  await until(() => eventsOf('cus_amended').length === 2);
-  expect(eventsOf('cus_amended').map(({ value }) => value)).toEqual(['3000000', '-3000000']);
+  await until(() => reportedEvents('cus_amended').length === 2);
+  expect(reportedEvents('cus_amended').map(({ value }) => value)).toEqual(['3000000', '-3000000']);
 });
 
 test('a charge that was queued under a key waits while the deployment has none, and is sent once it has one again', async () => {
@@ -195,7 +195,7 @@ test('a charge that was queued under a key waits while the deployment has none, 
   await writeFile(state.devVars, vars);
   server = await startPrepared(state);
   expect((await settled('waiting-1')).settlementStatus).toBe('POSTED');
-  expect(eventsOf('cus_waiting').map(({ value }) => value)).toEqual([CHARGE_NANO_USD]);
+  expect(reportedEvents('cus_waiting').map(({ value }) => value)).toEqual([CHARGE_NANO_USD]);
 });
 
 test('a charge that Stripe refuses is FAILED with the reason; the balance has paid, and later charges are reported', async () => {
@@ -214,7 +214,7 @@ test('a charge that Stripe refuses is FAILED with the reason; the balance has pa
   await customer('overrides', 'cus_override');
   await call('refused', 'refused-2', { stripeCustomerId: 'cus_override' });
   expect((await settled('refused-2')).settlementStatus).toBe('POSTED');
-  expect(eventsOf('cus_override')).toHaveLength(1);
+  expect(reportedEvents('cus_override')).toHaveLength(1);
 });
 
 test('a customer without a Stripe id is settled against the balance only', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CallData } from '../../src/contract/unified-call.ts';
 import { Api, createTenant, type Reply, type Tenant } from '../support/api.ts';
-import { type FakeVendor, type Fault, startVendor, tokensOf } from '../vendors/vendor.ts';
+import { countWords, type FakeVendor, type Fault, startVendor } from '../vendors/vendor.ts';
 import { type LocalServer, type PreparedState, preparedState, startPrepared, until } from './local-server.ts';
 
 const MARKER = 'sk-vendor-marker-0123456789abcdef';
@@ -78,13 +78,13 @@ async function customer(customerId: string) {
 }
 const NOTHING_OPEN = { openCalls: 0, heldUsd: '0' };
 
-const dataOf = ({ status, body }: Reply<'makeCall'>): CallData => {
+const parseCallData = ({ status, body }: Reply<'makeCall'>): CallData => {
   expect(status, JSON.stringify(body)).toBe(200);
   return CallData.parse(body.data);
 };
 
 const PROMPT = 'say hello to everybody out there [reply:6] [reasoning:4] [cached:2] [written:1]';
-const INPUT = tokensOf(PROMPT);
+const INPUT = countWords(PROMPT);
 const chat = (more: object = {}, text = PROMPT) => ({
   url: `${vendor.url}/v1/chat/completions`,
   body: { model: 'gpt-4o', messages: [{ role: 'user', content: text }], ...more },
@@ -270,7 +270,7 @@ describe('a vendor that answers', () => {
       const timeoutMs = fault === 'hang' || fault === 'silent' ? 500 : 20_000;
       vendor.fail(fault);
       const reply = await call({ ...chat(responseType === 'stream' ? STREAM : {}), responseType, timeoutMs });
-      const { vendor: answered, end, begin } = dataOf(reply);
+      const { vendor: answered, end, begin } = parseCallData(reply);
       expect(reply.body.result.code).toBe(ending.ok ? 'CALL_SUCCESS' : 'CALL_VENDOR_WARNING');
       expect([answered?.ok, answered?.status, answered?.error === undefined]).toEqual([
         ending.ok,
@@ -289,7 +289,9 @@ describe('a vendor that answers', () => {
   test('an interrupted stream fails the call with the usage received so far', async () => {
     const { call } = await customer('half');
     vendor.fail('end-early');
-    const { end, vendor: answered } = dataOf(await call({ ...messages({ stream: true }), responseType: 'stream' }));
+    const { end, vendor: answered } = parseCallData(
+      await call({ ...messages({ stream: true }), responseType: 'stream' }),
+    );
     expect([answered?.ok, answered?.status]).toEqual([false, 200]);
     // The beginning of the stream names the prompt and one token of output; more text came.
     expect(end).toMatchObject({
@@ -307,7 +309,7 @@ describe('a vendor that answers', () => {
   ])('half a stream of %s fails the call too', async (_, asked) => {
     const { call, left } = await customer('half');
     vendor.fail('end-early');
-    const { end, vendor: answered } = dataOf(await call({ ...asked(), responseType: 'stream' }));
+    const { end, vendor: answered } = parseCallData(await call({ ...asked(), responseType: 'stream' }));
     expect([answered?.ok, answered?.status, end?.status, end?.error?.code]).toEqual([
       false,
       200,
@@ -324,9 +326,9 @@ describe('a request', () => {
     const effort = { reasoning_effort: 'low' };
     const reasoning = { effort: 'low', summary: 'auto' };
     for (const asked of [chat(effort), chat({ ...effort, model: 'gpt-5.2' }), responses({ reasoning })]) {
-      dataOf(await call(asked));
+      parseCallData(await call(asked));
     }
-    dataOf(await call(responses({ model: 'gpt-4o', reasoning })));
+    parseCallData(await call(responses({ model: 'gpt-4o', reasoning })));
     expect(vendor.requests.map(({ body }) => [body.model, body.reasoning_effort ?? body.reasoning])).toEqual([
       ['gpt-4o', undefined],
       ['gpt-5.2', 'low'],

@@ -93,7 +93,7 @@ test('every event arrives, in order and signed, although receiver and server fai
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Receipt);
   };
-  const taken = async () => new Set((await receipts()).filter(({ status }) => status === 200).map(idOf));
+  const taken = async () => new Set((await receipts()).filter(({ status }) => status === 200).map(webhookId));
   // Both in the middle of the deliveries.
   await until(async () => (await taken()).size >= EVENTS / 4);
   await receiver.kill();
@@ -108,7 +108,7 @@ test('every event arrives, in order and signed, although receiver and server fai
   for (const { text, headers } of all)
     expect(verifier.verify(text, headers)).toMatchObject({ type: expect.any(String) });
   for (const { eventId, type, timestamp, data } of listed) {
-    const found = all.filter((receipt) => idOf(receipt) === eventId);
+    const found = all.filter((receipt) => webhookId(receipt) === eventId);
     expect(found.length, eventId).toBeGreaterThan(0);
     // A repeat is the same, to the letter.
     for (const { text } of found) expect(JSON.parse(text)).toEqual({ type, timestamp, data });
@@ -118,11 +118,11 @@ test('every event arrives, in order and signed, although receiver and server fai
       (JSON.parse(text) as { data: { customerId: string } }).data.customerId === customerId;
     const expected = listed.filter(({ data }) => 'customerId' in data && data.customerId === customerId);
     for (const seen of [all, all.filter(({ status }) => status === 200)])
-      expect([...new Set(seen.filter(({ text }) => ofCustomer(text)).map(idOf))], customerId).toEqual(
+      expect([...new Set(seen.filter(({ text }) => ofCustomer(text)).map(webhookId))], customerId).toEqual(
         expected.map(({ eventId }) => eventId),
       );
   }
-  const repeats = all.length - new Set(all.map(idOf)).size;
+  const repeats = all.length - new Set(all.map(webhookId)).size;
   console.log(`${all.length} requests for ${EVENTS} events, ${repeats} of them repeats`);
   const { items } = (await server.operator.send('listDeliveries', { params, query: { limit: '200' } })).data;
   expect(items.map(({ eventId }) => eventId).toSorted()).toEqual(listed.map(({ eventId }) => eventId).toSorted());
@@ -131,4 +131,4 @@ test('every event arrives, in order and signed, although receiver and server fai
   await receiver.kill();
 });
 
-const idOf = ({ headers }: Receipt) => headers['webhook-id'] ?? '';
+const webhookId = ({ headers }: Receipt) => headers['webhook-id'] ?? '';

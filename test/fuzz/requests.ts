@@ -8,7 +8,7 @@ import { LOOKUP_PATH, LookupQuery } from '../../src/contract/model-lookup.ts';
 import { type Operation, operations } from '../../src/contract/operations.ts';
 import type { Random } from '../crash/random.ts';
 import { bodyText, HOSTILE_TEXTS, hostileText, hostileValue } from './hostile.ts';
-import { brokenValue, type Pools, shapeOf, validValue } from './values.ts';
+import { brokenValue, type Pools, readShape, validValue } from './values.ts';
 
 export interface FuzzRequest {
   /** The operation for which it is made; `lookup`, or `none` if it is for no route. */
@@ -83,7 +83,7 @@ export function fuzzRequest(random: Random, targets: Targets): FuzzRequest {
     operationId: entry.operationId,
     kind: entry.kind,
     method: random.chance(0.02) ? random.pick(METHODS) : entry.method,
-    path: pathOf(entry, random, pools) + queryOf(entry, random, pools),
+    path: fillPath(entry, random, pools) + queryOf(entry, random, pools),
     ...payloadOf(entry, random, targets, pools),
   };
 }
@@ -94,8 +94,8 @@ function stray(random: Random, targets: Targets): FuzzRequest {
   return { operationId: 'none', kind: 'none', method: random.pick(METHODS), path, headers, body: null };
 }
 
-function pathOf({ path, params }: Entry, random: Random, pools: Pools): string {
-  const shape = params ? (shapeOf(params).properties ?? {}) : {};
+function fillPath({ path, params }: Entry, random: Random, pools: Pools): string {
+  const shape = params ? (readShape(params).properties ?? {}) : {};
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     if (random.chance(BREAK_PATH)) return encoded(random.chance(0.05) ? 'p'.repeat(LONG_PATH) : hostileText(random));
     if (name === 'modelKey' && random.chance(0.5)) return String(validValue({}, random, { '': pools.modelKey ?? [] }));
@@ -105,13 +105,13 @@ function pathOf({ path, params }: Entry, random: Random, pools: Pools): string {
 
 function queryOf({ query }: Entry, random: Random, pools: Pools): string {
   if (!query || random.chance(0.3)) return random.chance(0.02) ? '?%ff=%&&=&a[]=1&__proto__=x' : '';
-  const value = validValue(shapeOf(query), random, pools) as Record<string, unknown>;
+  const value = validValue(readShape(query), random, pools) as Record<string, unknown>;
   const members = Object.entries(value ?? {}).map(([name, member]) => [
     name,
     typeof member === 'object' ? JSON.stringify(member) : String(member),
   ]);
   for (let broken = random.below(3); broken > 0; broken -= 1) {
-    const names = Object.keys(shapeOf(query).properties ?? {});
+    const names = Object.keys(readShape(query).properties ?? {});
     members.push([
       random.chance(0.8) && names.length > 0 ? random.pick(names) : hostileText(random),
       hostileText(random),
@@ -157,7 +157,7 @@ function payloadOf(
         : headerText(hostileText(random)),
     );
   }
-  const body = bodyOf(entry, random, pools);
+  const body = drawBody(entry, random, pools);
   if (body)
     add(
       'Content-Type',
@@ -205,22 +205,22 @@ function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e\xa0-\xff]/g, '?');
 }
 
-function bodyOf(entry: Entry, random: Random, pools: Pools): Buffer | null {
+function drawBody(entry: Entry, random: Random, pools: Pools): Buffer | null {
   if (entry.form && !entry.body)
     return random.chance(0.1) ? null : random.chance(BREAK_BYTES) ? brokenBytes(FORM, random) : FORM;
   if (!entry.body) return random.chance(0.02) ? Buffer.from('{}') : null;
   if (random.chance(0.02)) return null;
-  let value = validValue(shapeOf(entry.body), random, pools);
+  let value = validValue(readShape(entry.body), random, pools);
   if (random.chance(BREAK_BODY))
     for (let times = 1 + random.below(3); times > 0; times -= 1) value = brokenValue(value, random);
   if (random.chance(0.02))
     value = { ...(value as object), metadata: hostileValue(random), customer: hostileValue(random) };
-  const bytes = entry.form ? formOf(value) : Buffer.from(bodyText(value));
+  const bytes = entry.form ? encodeForm(value) : Buffer.from(bodyText(value));
   return random.chance(BREAK_BYTES) ? brokenBytes(bytes, random) : bytes;
 }
 
 /** The fields as parts of a form; file fields get some bytes. */
-function formOf(value: unknown): Buffer {
+function encodeForm(value: unknown): Buffer {
   const fields = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   const parts = fields.flatMap(([name, field]) =>
     (Array.isArray(field) ? field : [field]).map((one) => {

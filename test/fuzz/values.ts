@@ -51,7 +51,7 @@ const DEPTH_MAX = 8;
 const shapes = new WeakMap<z.ZodType, Shape>();
 
 /** The schema's conditions on a request, after any preprocessing of the body. */
-export function shapeOf(schema: z.ZodType): Shape {
+export function readShape(schema: z.ZodType): Shape {
   const known = shapes.get(schema);
   if (known) return known;
   const piped = (schema as unknown as { _zod: { def: { type: string; in?: z.ZodType; out?: z.ZodType } } })._zod.def;

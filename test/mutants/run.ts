@@ -67,7 +67,7 @@ export async function runMutants(options: RunOptions): Promise<Report> {
   const verdicts: [Mutant, Verdict][] = [];
   try {
     const [first] = lanes as [Lane];
-    const baseline = await first.run({ mutated: null, tests: filesOf(TEST_FILES) }, BASELINE_TIMEOUT_MS);
+    const baseline = await first.run({ mutated: null, tests: listFiles(TEST_FILES) }, BASELINE_TIMEOUT_MS);
     if (!baseline || baseline.failed.length > 0)
       throw new Error(`tests fail without a mutant: ${baseline?.failed.join(', ') ?? 'no end'}`);
     const queue = sampled(options);
@@ -113,7 +113,7 @@ async function judge(lane: Lane, mutant: Mutant, tests: string[]): Promise<Verdi
 
 /** An entry holds as long as its line and its change stand as they were when the reason was written. */
 function isEquivalent(mutant: Mutant): boolean {
-  const { line, at } = placeOf(mutant);
+  const { line, at } = locateMutant(mutant);
   return equivalents.some(
     (entry) =>
       entry.file === mutant.file &&
@@ -125,17 +125,17 @@ function isEquivalent(mutant: Mutant): boolean {
 }
 
 /** The text of the mutant's line, and the start of the change in it. */
-function placeOf(mutant: Mutant): { line: string; at: number } {
+function locateMutant(mutant: Mutant): { line: string; at: number } {
   const source = readFileSync(join(ROOT, mutant.file), 'utf8');
   const startOfLine = source.lastIndexOf('\n', mutant.start - 1) + 1;
   const line = source.slice(startOfLine).split('\n', 1)[0] as string;
   return { line: line.trim(), at: mutant.start - startOfLine - line.search(/\S/) };
 }
 
-const filesOf = (patterns: readonly string[]) => globSync([...patterns], { cwd: ROOT }).sort();
+const listFiles = (patterns: readonly string[]) => globSync([...patterns], { cwd: ROOT }).sort();
 
 function sampled({ files, sample, seed }: RunOptions): Mutant[] {
-  return filesOf(files).flatMap((file) => {
+  return listFiles(files).flatMap((file) => {
     const random = randomFrom(seed);
     const source = readFileSync(join(ROOT, file), 'utf8');
     const mutants = USE_CASE.test(source) ? [] : mutantsOf(file, source);
@@ -147,7 +147,7 @@ function sampled({ files, sample, seed }: RunOptions): Mutant[] {
 /** The test files that import a file, nearest first and then fastest first. */
 function testFinder(durationsMs: Record<string, number>): (file: string) => string[] {
   return (file) =>
-    filesOf(TEST_FILES)
+    listFiles(TEST_FILES)
       .map((test) => ({
         test,
         steps: reachedFrom(test).get(file) ?? Number.POSITIVE_INFINITY,

@@ -82,12 +82,14 @@ export const JOBS: readonly Job[] = [
 ];
 
 /** The input of the shell, for the machine's own ports. Throws if a document has no such section. */
-export async function scriptOf({ sections }: Job, { clone, port, vendorPort }: Machine): Promise<string> {
+export async function buildScript({ sections }: Job, { clone, port, vendorPort }: Machine): Promise<string> {
   const parts = await Promise.all(
     sections.map(async (section) => {
       const document = await readDocument(section.document, clone);
       const blocks = blocksIn(document, section.headings);
-      return section.python ? [pythonProgram(blocks)] : blocks.flatMap((block) => lineOf(document, block, section));
+      return section.python
+        ? [pythonProgram(blocks)]
+        : blocks.flatMap((block) => commandLines(document, block, section));
     }),
   );
   return parts
@@ -113,7 +115,11 @@ function blocksIn({ path, text, blocks }: Document, headings: readonly string[] 
 const PROGRAM_END = 'END-OF-PROGRAM';
 
 /** A command as it is; a program as the file that the document names; nothing of any other block. */
-function lineOf({ text }: Document, block: Block, { withUnrun = false, inApplication = false }: Section): string[] {
+function commandLines(
+  { text }: Document,
+  block: Block,
+  { withUnrun = false, inApplication = false }: Section,
+): string[] {
   if (block.language === 'sh') {
     if (block.words[0] === 'unrun' && !withUnrun) return [];
     return [inApplication ? `(cd ../my-app\n${block.text}\n)` : block.text];

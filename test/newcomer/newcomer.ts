@@ -76,7 +76,7 @@ async function visit(
     const taken = await take(step, walk);
     if (abort.aborted) break;
     report.steps.push(taken);
-    tell(lineOf(taken));
+    tell(reportLine(taken));
     if (taken.problem !== null) break;
   }
   return report;
@@ -93,7 +93,7 @@ async function take({ name, take }: Step, walk: Walk): Promise<StepReport> {
   }
 }
 
-function lineOf({ name, seconds, note, problem }: StepReport): string {
+function reportLine({ name, seconds, note, problem }: StepReport): string {
   const line = `  ${`${seconds.toFixed(1)} s`.padStart(8)}  ${name}`;
   if (problem !== null) return `${line}: FAILED: ${problem.trim().replaceAll('\n', '\n            ')}`;
   return note === '' ? line : `${line} (${note})`;

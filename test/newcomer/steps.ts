@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort, PROJECT_DIR } from '../../src/cli/server.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
-import { FIRST_CALL, JOB_MS_MAX, JOBS, type Job, pythonWithRequests, scriptOf } from './jobs.ts';
+import { buildScript, FIRST_CALL, JOB_MS_MAX, JOBS, type Job, pythonWithRequests } from './jobs.ts';
 import { type Machine, type Running, start } from './machine.ts';
 import { namesAtHome } from './outside.ts';
 
@@ -85,7 +85,7 @@ async function demoKey({ machine }: Walk): Promise<string> {
   return key;
 }
 
-async function metersOf(walk: Walk): Promise<string> {
+async function readMeters(walk: Walk): Promise<string> {
   const headers = { Authorization: `Bearer ${await demoKey(walk)}`, Accept: MEDIA_TYPE };
   const response = await fetch(`${addressOf(walk)}/customers/alice/usage`, { headers });
   const { data } = (await response.json()) as { data?: { meters: object } };
@@ -97,7 +97,7 @@ async function metersOf(walk: Walk): Promise<string> {
 async function doJob(job: Job, walk: Walk, msMax = JOB_MS_MAX): Promise<string | undefined> {
   if (job.sections.some(({ python }) => python) && pythonWithRequests() === undefined)
     return 'left out: no Python here has requests';
-  const script = await scriptOf(job, walk.machine);
+  const script = await buildScript(job, walk.machine);
   const printed = await run(walk, 'bash', ['-euo', 'pipefail', '-c', script], msMax);
   if (/"status":"ERROR"|"error":\{/.test(printed)) throw new Error(`a request was refused:\n${printed}`);
   if (!job.prints.test(printed)) throw new Error(`it did not print ${job.prints}:\n${printed.slice(-2_000)}`);
@@ -161,7 +161,7 @@ export const STEPS: readonly Step[] = [
   {
     name: 'Ctrl+C',
     async take(walk) {
-      walk.meters = await metersOf(walk);
+      walk.meters = await readMeters(walk);
       return stopServer(walk, 'SIGINT', 'group');
     },
   },
@@ -169,7 +169,7 @@ export const STEPS: readonly Step[] = [
   {
     name: 'what was counted is still there',
     async take(walk) {
-      const meters = await metersOf(walk);
+      const meters = await readMeters(walk);
       if (meters !== walk.meters) throw new Error(`alice had ${walk.meters}, and has ${meters}`);
       return undefined;
     },

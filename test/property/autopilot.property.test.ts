@@ -6,13 +6,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { NO_REVIEWS } from '../../src/catalog/reviews.ts';
-import { aliasesOf, aliasLines, entriesOf, linesOf } from '../../src/console/mapping-lines.ts';
+import { aliasLines, formatLines, parseAliases, parseEntries } from '../../src/console/mapping-lines.ts';
 import { CAPABILITIES } from '../../src/contract/model-lookup.ts';
 import { SetModelsRequest } from '../../src/contract/model-mappings.ts';
 import { type AutopilotEntry, SWITCH_SOURCES } from '../../src/domain/model-mappings.ts';
-import { type RateCard, rateOf } from '../../src/domain/price.ts';
+import { buildRate, type RateCard } from '../../src/domain/price.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
-import { decideSwitch, dueSwitch, successorOf } from '../../src/readings/radar/autopilot.ts';
+import { decideSwitch, dueSwitch, findSuccessor } from '../../src/readings/radar/autopilot.ts';
 
 const DAY = 86_400_000;
 const SHUTDOWN = Date.parse('2027-01-14');
@@ -27,9 +27,9 @@ const model = (name: string, lifecycle: object, capabilities: string[]): Catalog
 });
 
 /** In nano-USD for a token, so that the cost of a call is a product of whole numbers. */
-const cardOf = (input: number, output: number): RateCard => ({
+const rateCard = (input: number, output: number): RateCard => ({
   ...{ snapshotId: 's', provider: 'openai', modelKey: 'openai/x' },
-  rates: [rateOf('input', String(input / 1_000), 1_000_000), rateOf('output', String(output / 1_000), 1_000_000)],
+  rates: [buildRate('input', String(input / 1_000), 1_000_000), buildRate('output', String(output / 1_000), 1_000_000)],
 });
 
 const capabilities = fc.subarray([...CAPABILITIES]);
@@ -67,9 +67,9 @@ test('a switch is made on its day, within the bound, with everything that is req
         const view = { catalog, reviews: NO_REVIEWS, nowMs };
         const due = dueSwitch(view, 'standard', entry);
         return due
-          ? decideSwitch(view, due, successorOf(view, due), {
+          ? decideSwitch(view, due, findSuccessor(view, due), {
               vendors: new Set(credentials ? ['openai'] : []),
-              prices: { from: cardOf(...from), to: cardOf(...to) },
+              prices: { from: rateCard(...from), to: rateCard(...to) },
               traffic: [
                 { mode: 'standard', usage: { ...NO_USAGE, inputTokens, responseTokens }, promptTokensAbove: 0 },
               ],
@@ -125,9 +125,9 @@ test("what the console's lines say is what the mappings say", () => {
   fc.assert(
     fc.property(fc.record({ standard: entries, premium: entries, aliases }), (mappings) => {
       const read = SetModelsRequest.parse({
-        standard: entriesOf(linesOf(mappings.standard)),
-        premium: entriesOf(linesOf(mappings.premium)),
-        aliases: aliasesOf(aliasLines(mappings.aliases)),
+        standard: parseEntries(formatLines(mappings.standard)),
+        premium: parseEntries(formatLines(mappings.premium)),
+        aliases: parseAliases(aliasLines(mappings.aliases)),
       });
       expect(read).toEqual(mappings);
     }),

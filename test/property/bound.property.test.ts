@@ -8,7 +8,7 @@ import { type CostBound, costAtMost, costBound, type Demand } from '../../src/do
 import { withMarkup } from '../../src/domain/charge.ts';
 import { affordableTokens } from '../../src/domain/hold.ts';
 import { COMPONENTS, type Component } from '../../src/domain/price.ts';
-import { costOf, type PricingMode } from '../../src/domain/pricing.ts';
+import { computeCost, type PricingMode } from '../../src/domain/pricing.ts';
 import { NO_USAGE, SERVICE_TIERS, type ServiceTier, type Usage } from '../../src/domain/usage.ts';
 import { card, mode, usage } from '../support/price-arbitraries.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -55,7 +55,7 @@ test('no usage within the demand costs more than the bound', () => {
     fc.property(card, usage, mode, extra, slack, (price, used, asked, more, moreOutput) => {
       // A batch is priced as one, whatever its begin said.
       const pricing: PricingMode = used.serviceTier === 'batch' ? 'batch' : asked;
-      const priced = costOf(price, used, pricing);
+      const priced = computeCost(price, used, pricing);
       if (!priced.known) return;
       known += 1;
       const bound = costBound(price, demandOf(used, more), pricing);

@@ -61,16 +61,16 @@ function ended(from: { account: Account; call: Call }, own: PricedPart, parts: P
   return endCall(from.account, from.call, { ...report, parts }, price, 'charge', NOW + 1);
 }
 
-const outcomeOf = ({ call }: { call: Call }) => {
+const requireOutcome = ({ call }: { call: Call }) => {
   if (!call.outcome) throw new Error('an ended call has an outcome');
   return call.outcome;
 };
-const costOf = (of: { call: Call }) => {
-  const { price } = outcomeOf(of);
+const finalCost = (of: { call: Call }) => {
+  const { price } = requireOutcome(of);
   if (price.status !== 'FINAL') throw new Error(price.reason);
   return price;
 };
-const usedOf = ({ meters }: Account) =>
+const usedMeters = ({ meters }: Account) =>
   Object.fromEntries(Object.entries(meters.consumed).filter(([, used]) => used !== 0));
 
 test('the cost, the lines and the usage are the sum of those of the parts; their order does not matter', () => {
@@ -81,18 +81,18 @@ test('the cost, the lines and the usage are the sum of those of the parts; their
       const from = begun(value);
       const whole = ended(from, own, parts);
       const costs = all.map(({ price, usage: used }) => knownCost(price.card, used, value.mode));
-      const { costNanoUsd, breakdown } = costOf(whole);
+      const { costNanoUsd, breakdown } = finalCost(whole);
       expect(BigInt(costNanoUsd)).toBe(costs.reduce((sum, { totalNanoUsd }) => sum + totalNanoUsd, 0n));
       const lines = breakdown.lines.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n);
       expect(lines.toString()).toBe(breakdown.standardCostUsdNano);
       const models = costs.flatMap(({ lines: its }, at) => its.map(() => (at === 0 ? undefined : costs[at]?.modelKey)));
       expect(breakdown.lines.map(({ model }) => model)).toEqual(models);
       for (const name of ['inputTokens', 'responseTokens', 'searches'] as const)
-        expect(outcomeOf(whole).usage[name]).toBe(all.reduce((sum, { usage: used }) => sum + used[name], 0));
+        expect(requireOutcome(whole).usage[name]).toBe(all.reduce((sum, { usage: used }) => sum + used[name], 0));
 
       const turned = ended(from, own, parts.toReversed());
-      expect(costOf(turned).costNanoUsd).toBe(costNanoUsd);
-      expect([turned.account, outcomeOf(turned).usage]).toEqual([whole.account, outcomeOf(whole).usage]);
+      expect(finalCost(turned).costNanoUsd).toBe(costNanoUsd);
+      expect([turned.account, requireOutcome(turned).usage]).toEqual([whole.account, requireOutcome(whole).usage]);
     }),
   );
 });
@@ -101,15 +101,15 @@ test('each part takes its tokens from the allowance of its own tier, or is charg
   fc.assert(
     fc.property(history, (value) => {
       const [own, parts] = [priced(value.own), value.others.map(priced)];
-      const whole = outcomeOf(ended(begun(value), own, parts));
+      const whole = requireOutcome(ended(begun(value), own, parts));
       const recorded = whole.parts ?? [];
-      const tokensOf = (tier: string) =>
+      const tokensAtTier = (tier: string) =>
         recorded
           .filter((one) => one.tier === tier && !one.onCredit)
           .reduce((sum, { usage: used }) => sum + used.responseTokens, 0);
       expect([whole.consumed.standardTokens ?? 0, whole.consumed.premiumTokens ?? 0]).toEqual([
-        tokensOf('standard'),
-        tokensOf('premium'),
+        tokensAtTier('standard'),
+        tokensAtTier('premium'),
       ]);
       const onCredit = [own, ...parts].filter((_, at) => recorded[at]?.onCredit);
       const cost = onCredit.reduce(
@@ -135,7 +135,7 @@ test('a call whose parts are priced later ends as one that is priced at once, an
         ownToo ? { ...own, price: UNKNOWN } : own,
         parts.map((one, at) => (at === lacks ? { ...one, price: UNKNOWN } : one)),
       );
-      expect(outcomeOf(late).price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
+      expect(requireOutcome(late).price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
       const prices = { price: own.price, parts: parts.map(({ modelUsed, price }) => ({ modelUsed, price })) };
       const missing: PartPrice[] = prices.parts.map((one, at) => (at === lacks ? { ...one, price: UNKNOWN } : one));
       const reprice = (found: NewPrices) => repriceCall(late.account, late.call, { ...found, jobId: 'job' }, WHY, IDS);
@@ -143,15 +143,15 @@ test('a call whose parts are priced later ends as one that is priced at once, an
       expect(reprice({ ...prices, parts: [] }), 'the prices of other parts').toBeNull();
       const repriced = reprice(prices);
       if (!repriced) throw new Error('the call lacks a price alone');
-      expect(usedOf(repriced.account)).toEqual(usedOf(atOnce.account));
+      expect(usedMeters(repriced.account)).toEqual(usedMeters(atOnce.account));
       expect(repriced.account.wallet).toEqual(atOnce.account.wallet);
-      const { charge: _charge, ...outcome } = outcomeOf(repriced);
-      const { charge: _expected, ...others } = outcomeOf(atOnce);
+      const { charge: _charge, ...outcome } = requireOutcome(repriced);
+      const { charge: _expected, ...others } = requireOutcome(atOnce);
       expect(outcome).toEqual(others);
 
       const reversed = reverseCall(repriced.account, repriced.call, WHY, 'back');
-      expect(usedOf(reversed.account)).toEqual(usedOf(from.account));
-      const paid = BigInt(outcomeOf(repriced).charge?.amountNanoUsd ?? 0);
+      expect(usedMeters(reversed.account)).toEqual(usedMeters(from.account));
+      const paid = BigInt(requireOutcome(repriced).charge?.amountNanoUsd ?? 0);
       expect(BigInt(reversed.correction.charge?.amountNanoUsd ?? 0)).toBe(-paid);
       expect(reversed.account.onBalance).toEqual(from.account.onBalance);
     }),

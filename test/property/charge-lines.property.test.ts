@@ -71,7 +71,13 @@ function begun(markup: number, included: boolean) {
   );
 }
 
-function reportOf({ parts: [own, ...parts], pricingMode }: { parts: PricedPart[]; pricingMode: 'standard' | 'batch' }) {
+function buildReport({
+  parts: [own, ...parts],
+  pricingMode,
+}: {
+  parts: PricedPart[];
+  pricingMode: 'standard' | 'batch';
+}) {
   if (!own) throw new Error('a call has a part');
   const { usage: ownUsage, isPremium, price: ownPrice } = own;
   return { report: { modelUsed: 'own', usage: ownUsage, isPremium, pricingMode, parts }, price: ownPrice };
@@ -86,16 +92,16 @@ function expectExact(outcome: CallOutcome): void {
   }
   const sum = (lines ?? []).reduce((total, { amountNanoUsd }) => total + amountNanoUsd, 0n);
   expect(sum).toBe(BigInt(charge.amountNanoUsd));
-  const amountOf = (kind: string) => lines?.find((line) => line.kind === kind)?.amountNanoUsd;
-  expect(amountOf('MARKUP')).toBeGreaterThanOrEqual(0n);
-  expect(amountOf('ALLOWANCE') ?? 0n).toBeLessThanOrEqual(0n);
-  expect(amountOf('BATCH') ?? 0n).toBeLessThanOrEqual(0n);
-  expect(amountOf('HELD') === undefined || charge.basis === 'HELD').toBe(true);
+  const lineAmount = (kind: string) => lines?.find((line) => line.kind === kind)?.amountNanoUsd;
+  expect(lineAmount('MARKUP')).toBeGreaterThanOrEqual(0n);
+  expect(lineAmount('ALLOWANCE') ?? 0n).toBeLessThanOrEqual(0n);
+  expect(lineAmount('BATCH') ?? 0n).toBeLessThanOrEqual(0n);
+  expect(lineAmount('HELD') === undefined || charge.basis === 'HELD').toBe(true);
   if (of.status === 'FINAL')
-    expect(amountOf('COST')).toBe(of.breakdown.lines.reduce((total, line) => total + BigInt(line.costUsdNano), 0n));
+    expect(lineAmount('COST')).toBe(of.breakdown.lines.reduce((total, line) => total + BigInt(line.costUsdNano), 0n));
 }
 
-const outcomeOf = ({ call }: { call: Call }): CallOutcome => {
+const requireOutcome = ({ call }: { call: Call }): CallOutcome => {
   if (!call.outcome) throw new Error('the call has ended');
   return call.outcome;
 };
@@ -104,12 +110,12 @@ test('the lines of a charge sum to it, before and after an amendment', () => {
   fc.assert(
     fc.property(ran, ran, markupPercent, fc.boolean(), (first, second, markup, included) => {
       const open = begun(markup, included);
-      const { report, price: ownPrice } = reportOf(first);
+      const { report, price: ownPrice } = buildReport(first);
       const ended = endCall(open.account, open.call, report, ownPrice, 'charge', 5);
-      expectExact(outcomeOf(ended));
+      expectExact(requireOutcome(ended));
       const ids = { chargeId: 'again', differenceId: 'difference' };
-      const amended = amendCall(ended.account, ended.call, { ...reportOf(second), fingerprint: 'f' }, WHY, ids);
-      if (amended) expectExact(outcomeOf(amended));
+      const amended = amendCall(ended.account, ended.call, { ...buildReport(second), fingerprint: 'f' }, WHY, ids);
+      if (amended) expectExact(requireOutcome(amended));
     }),
   );
 });
@@ -124,8 +130,8 @@ test('each line has what it is named after', () => {
     usage: usage({ inputTokens: 101, responseTokens: 10 }),
   }));
   const open = begun(10, true);
-  const { report, price: ownPrice } = reportOf({ parts, pricingMode: 'batch' });
-  const lines = chargeLines(outcomeOf(endCall(open.account, open.call, report, ownPrice, 'charge', 5)));
+  const { report, price: ownPrice } = buildReport({ parts, pricingMode: 'batch' });
+  const lines = chargeLines(requireOutcome(endCall(open.account, open.call, report, ownPrice, 'charge', 5)));
   // Each of both is 201, and half of that rounds to 101.
   expect(lines?.map(({ kind, amountNanoUsd }) => [kind, amountNanoUsd])).toEqual([
     ['COST', 402n],
@@ -139,8 +145,8 @@ test('the lines of a charge that was stored without its cost sum to it too', () 
   fc.assert(
     fc.property(ran, markupPercent, fc.boolean(), (given, markup, included) => {
       const open = begun(markup, included);
-      const { report, price: ownPrice } = reportOf(given);
-      const outcome = outcomeOf(endCall(open.account, open.call, report, ownPrice, 'charge', 5));
+      const { report, price: ownPrice } = buildReport(given);
+      const outcome = requireOutcome(endCall(open.account, open.call, report, ownPrice, 'charge', 5));
       if (outcome.charge) expectExact({ ...outcome, charge: { ...outcome.charge, costNanoUsd: undefined } });
     }),
   );

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { incrementMeter, priceOverage } from '../../src/domain/custom-meter.ts';
 import type { CustomMeter, OverageTier } from '../../src/domain/plan.ts';
-import { balanceOf, type Credit, EMPTY_WALLET, grantCredit } from '../../src/domain/wallet.ts';
+import { type Credit, EMPTY_WALLET, grantCredit, sumBalance } from '../../src/domain/wallet.ts';
 import { account, plan } from '../unit/fixtures.ts';
 
 const prices = fc.constantFrom('0', '0.000000001', '0.01', '0.333333333', '1.5', '999999999.999999999');
@@ -184,8 +184,8 @@ test('each unit is paid for once, in this order: allowance, credits, balance, un
           owed += BigInt(event.charge?.amountNanoUsd ?? 0);
           current = incremented.account;
           expect(BigInt(current.wallet.unsettled)).toBe(owed);
-          expect(balanceOf(current.wallet, 'USD')).toBe(usd);
-          expect(balanceOf(current.wallet, 'CUSTOM1')).toBe(meter.funding.credits ? BigInt(credits) : units);
+          expect(sumBalance(current.wallet, 'USD')).toBe(usd);
+          expect(sumBalance(current.wallet, 'CUSTOM1')).toBe(meter.funding.credits ? BigInt(credits) : units);
           expect(current.meters.consumed.customMeter1 ?? 0).toBe(meter.included - included);
         }
       },

@@ -7,12 +7,12 @@ import { expect, test } from 'vitest';
 import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
 import { outputTokensOnCredit } from '../../src/domain/hold.ts';
 import type { Plan } from '../../src/domain/plan.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import { endpointAt } from '../../src/gateway/demand/endpoints.ts';
 import { hasOutputBound, withOutputBound } from '../../src/gateway/demand/output.ts';
 import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { randomFrom } from '../crash/random.ts';
-import { boundOf, type GeneratedCall, generateCall, REQUEST_FORMS } from '../support/generated-calls.ts';
+import { boundCall, type GeneratedCall, generateCall, REQUEST_FORMS } from '../support/generated-calls.ts';
 import type { Json } from '../support/request-generator.ts';
 import { BOUNDLESS, worstUsages } from '../support/worst-vendor.ts';
 
@@ -23,7 +23,7 @@ const PLAN = { payg: { enabled: true } } as Plan;
 
 /** Whether the call would run on credit; and the other reason of its refusal. Throws if it can overspend. */
 async function judge(call: GeneratedCall, lowered: number): Promise<string> {
-  const bounded = await boundOf(call);
+  const bounded = await boundCall(call);
   if (!bounded.ok) return bounded.why;
   const { bound, form, price, request, terms, limits } = bounded;
   const { kind, model } = call;
@@ -38,7 +38,7 @@ async function judge(call: GeneratedCall, lowered: number): Promise<string> {
   const { contextTokens, maxOutputTokens } = limits;
   const sent = { kind, form: form === call.dialect ? call.form : ('messages' as const), model, body: arrived };
   for (const usage of worstUsages({ ...sent, contextTokens, maxOutputTokens })) {
-    const priced = costOf(price.card, usage, 'standard');
+    const priced = computeCost(price.card, usage, 'standard');
     const wrong = (what: string) =>
       new Error(`${call.form} at ${kind}: ${what} ${JSON.stringify({ usage, arrived, bound, perAnswer })}`);
     if (!priced.known) throw wrong(priced.reason);

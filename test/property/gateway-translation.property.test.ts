@@ -10,7 +10,7 @@ import { chatToMessages } from '../../src/gateway/translation/chat-to-messages.t
 import { MessageChunks, type StreamPart } from '../../src/gateway/translation/message-stream-to-chunks.ts';
 import { messageToCompletion } from '../../src/gateway/translation/message-to-completion.ts';
 import { EventBlocks, serializeEvent } from '../../src/vendors/event-blocks.ts';
-import { type Fields, fieldsOf, listOf } from '../../src/vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../src/vendors/usage/figures.ts';
 import { readUsage, StreamUsage, type VendorUsage } from '../../src/vendors/usage.ts';
 import { WEB_ADDRESS } from '../support/characters.ts';
 import { cut, event as written } from '../support/metered-stream.ts';
@@ -70,12 +70,12 @@ const answer: fc.Arbitrary<Answer> = fc.record({
 });
 const lengths = fc.array(fc.nat({ max: 5 }), { maxLength: 8 });
 
-const partsOf = (events: readonly object[]) => {
+const translateEvents = (events: readonly object[]) => {
   const chunks = new MessageChunks(CHUNK_TERMS);
   return events.flatMap((event) => chunks.read(event as Fields));
 };
 
-const streamOf = (parts: readonly StreamPart[]) => parts.map(written).join('');
+const writeStream = (parts: readonly StreamPart[]) => parts.map(written).join('');
 
 /** The bytes of the vendor's stream, cut at these places, as the caller gets them. */
 function passedOn(events: readonly { type: string }[], places: number[]): string {
@@ -85,7 +85,7 @@ function passedOn(events: readonly { type: string }[], places: number[]): string
   const blocks = new EventBlocks();
   const chunks = new MessageChunks(CHUNK_TERMS);
   return [...cut(bytes, places).flatMap((chunk) => blocks.push(chunk)), ...blocks.end()]
-    .map(({ event }) => (event ? streamOf(chunks.read(JSON.parse(event.data))) : ''))
+    .map(({ event }) => (event ? writeStream(chunks.read(JSON.parse(event.data))) : ''))
     .join('');
 }
 
@@ -115,9 +115,9 @@ function joined(parts: readonly StreamPart[]): object {
 /** A message with its arguments parsed, and without the difference between no text and an empty one. */
 function comparable(message: object | undefined): object {
   const { content, tool_calls: calls, ...rest } = { ...message } as Fields;
-  const parsed = listOf(calls).map((call) => {
-    const { function: made, ...names } = fieldsOf(call);
-    const { name, arguments: given } = fieldsOf(made);
+  const parsed = listOrEmpty(calls).map((call) => {
+    const { function: made, ...names } = fieldsOrEmpty(call);
+    const { name, arguments: given } = fieldsOrEmpty(made);
     return { ...names, name, given: JSON.parse(String(given)) };
   });
   return { ...rest, content: content || null, calls: parsed };
@@ -128,11 +128,11 @@ test("however a stream is cut, its chunks together are the whole answer's messag
     fc.property(answer, lengths, fc.array(fc.nat(), { maxLength: 20 }), (made, sizes, places) => {
       const events = streamedAnswer(made, sizes);
       const choice = messageToCompletion(wholeAnswer(made), 0)?.choices[0];
-      expect(joined(partsOf(events))).toEqual({
+      expect(joined(translateEvents(events))).toEqual({
         ended: { reason: choice?.finish_reason, native: choice?.native_finish_reason },
         message: comparable(choice?.message),
       });
-      expect(passedOn(events, places)).toBe(streamOf(partsOf(events)));
+      expect(passedOn(events, places)).toBe(writeStream(translateEvents(events)));
     }),
     { numRuns: swept(500, 200) },
   );
@@ -142,8 +142,8 @@ test('a stream that breaks off has told the beginning of what the whole stream t
   fc.assert(
     fc.property(answer, lengths, fc.nat(), (made, sizes, place) => {
       const events = streamedAnswer(made, sizes);
-      const whole = partsOf(events);
-      const begun = partsOf(events.slice(0, place % (events.length + 1)));
+      const whole = translateEvents(events);
+      const begun = translateEvents(events.slice(0, place % (events.length + 1)));
       expect(begun).toEqual(whole.slice(0, begun.length));
     }),
   );
@@ -154,8 +154,8 @@ test('an answer that is sent back is what it was', () => {
     fc.property(answer, lengths, (made, sizes) => {
       const whole = wholeAnswer(made);
       const told = messageToCompletion(whole, 0)?.choices[0].message;
-      const streamed = fieldsOf(fieldsOf(joined(partsOf(streamedAnswer(made, sizes)))).message);
-      const calls = listOf(streamed.calls).map(fieldsOf);
+      const streamed = fieldsOrEmpty(fieldsOrEmpty(joined(translateEvents(streamedAnswer(made, sizes)))).message);
+      const calls = listOrEmpty(streamed.calls).map(fieldsOrEmpty);
       const tool_calls = calls.map(({ name, given, ...names }) => ({
         ...names,
         function: { name, arguments: JSON.stringify(given) },
@@ -165,7 +165,7 @@ test('an answer that is sent back is what it was', () => {
         const sent = chatToMessages({ messages: [HI, { ...message, refusal: null }, HI] }, TERMS);
         const said = (sent.ok ? sent.body.messages : []).filter(({ role }) => role === 'assistant');
         const expected = whole.content.filter((part) => part.type !== 'text' || part.text !== '').map(essence);
-        expect(said.flatMap(({ content }) => listOf(content).map(fieldsOf).map(essence))).toEqual(expected);
+        expect(said.flatMap(({ content }) => listOrEmpty(content).map(fieldsOrEmpty).map(essence))).toEqual(expected);
       }
     }),
     { numRuns: 300 },
@@ -175,7 +175,7 @@ test('an answer that is sent back is what it was', () => {
 /** A block without the members that say nothing. */
 function essence(block: object): object {
   const { citations, caller: _caller, ...rest } = block as Fields;
-  return listOf(citations).length > 0 ? { ...rest, citations } : rest;
+  return listOrEmpty(citations).length > 0 ? { ...rest, citations } : rest;
 }
 
 /** The usage that our readers know but OpenAI's form has no member for. */
@@ -192,7 +192,7 @@ test('the usage read from a translated answer is the usage of the answer, whole 
       const events = streamedAnswer(made, []);
       const [original, translated] = [new StreamUsage(), new StreamUsage()];
       for (const event of events) original.push(serializeEvent({ event: event.type, data: JSON.stringify(event) }));
-      translated.push(streamOf(partsOf(events)));
+      translated.push(writeStream(translateEvents(events)));
       expect(common(translated.usage())).toEqual(common(original.usage()));
       expect([translated.completed, original.completed]).toEqual([true, true]);
     }),
@@ -203,13 +203,13 @@ test('the usage read from a translated answer is the usage of the answer, whole 
 test("OpenAI's SDK puts every translated stream together without an error", async () => {
   await fc.assert(
     fc.asyncProperty(answer, lengths, async (made, sizes) => {
-      const stream = streamOf(partsOf(streamedAnswer(made, sizes)));
+      const stream = writeStream(translateEvents(streamedAnswer(made, sizes)));
       const headers = { 'content-type': 'text/event-stream' };
       const client = new OpenAI({ apiKey: 'x', maxRetries: 0, fetch: async () => new Response(stream, { headers }) });
       const completion = await client.chat.completions
         .stream({ model: 'm', messages: [{ role: 'user', content: 'hi' }], stream_options: { include_usage: true } })
         .finalChatCompletion();
-      const { parsed: _parsed, ...message } = fieldsOf(completion.choices[0]?.message);
+      const { parsed: _parsed, ...message } = fieldsOrEmpty(completion.choices[0]?.message);
       const told = messageToCompletion(wholeAnswer(made), 0)?.choices[0].message;
       // The SDK keeps the last piece of a member that it does not know.
       const { reasoning_content: _reasoning, ...known } = comparable(told) as Fields;
@@ -297,9 +297,9 @@ const conversation = fc
 function saidIn(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(saidIn);
-  const { text, thinking, source, id, input, tool_use_id: used, content } = fieldsOf(value);
-  const { data, url } = fieldsOf(source);
-  return [text, thinking, data, url, id, fieldsOf(input).given, used, content]
+  const { text, thinking, source, id, input, tool_use_id: used, content } = fieldsOrEmpty(value);
+  const { data, url } = fieldsOrEmpty(source);
+  return [text, thinking, data, url, id, fieldsOrEmpty(input).given, used, content]
     .filter((v) => v !== undefined)
     .flatMap(saidIn);
 }
@@ -358,9 +358,9 @@ test('whatever the vendor sends, the caller gets events with JSON', () => {
   fc.assert(
     fc.property(fc.array(event), (events) => {
       const usage = new StreamUsage();
-      usage.push(streamOf(partsOf(events)));
+      usage.push(writeStream(translateEvents(events)));
       usage.end();
-      expect(usage.truncated && partsOf(events).includes('[DONE]')).toBe(false);
+      expect(usage.truncated && translateEvents(events).includes('[DONE]')).toBe(false);
     }),
   );
 });

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { withMarkup } from '../../src/domain/charge.ts';
 import { chargeByHold } from '../../src/domain/held-charge.ts';
 import { isOutput } from '../../src/domain/price.ts';
-import { chargesOf } from '../../src/domain/pricing.ts';
+import { computeCharges } from '../../src/domain/pricing.ts';
 import { card, mode, usage } from '../support/price-arbitraries.ts';
 
 const amount = fc.oneof(fc.bigInt({ min: 0n, max: 1_000n }), fc.bigInt({ min: 0n, max: 10n ** 12n }));
@@ -21,7 +21,7 @@ test('a charge by the hold is never below its lines, nor above the greater of ho
       const charge = (input: bigint, output: bigint) =>
         chargeByHold({ nanoUsd: input + output, inputNanoUsd: input }, resolved, used, pricing, percent);
       const charged = charge(forInput, forOutput);
-      const { missing, unlisted, totalNanoUsd } = chargesOf(price, used, pricing, used.inputTokens);
+      const { missing, unlisted, totalNanoUsd } = computeCharges(price, used, pricing, used.inputTokens);
       const lacking = [...missing, ...unlisted];
       expect(charged === null).toBe(lacking.length === 0);
       if (charged === null) return;

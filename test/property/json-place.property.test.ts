@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { placeOf } from '../../src/platform/json-text.ts';
+import { findValue } from '../../src/platform/json-text.ts';
 import { CHARACTER } from '../support/characters.ts';
 
 const space = fc.stringMatching(/^[ \n\r\t]{0,3}$/);
@@ -30,18 +30,18 @@ type Members = { name: string; text: string; gaps: [string, string, string] }[];
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-const bytesOf = (text: string) => encoder.encode(text.toWellFormed());
+const encode = (text: string) => encoder.encode(text.toWellFormed());
 const textAt = (bytes: Uint8Array, names: string[]) => {
-  const place = placeOf(bytes, names);
+  const place = findValue(bytes, names);
   return place && decoder.decode(bytes.subarray(place.start, place.end));
 };
-const objectOf = (list: Members, around: string) =>
+const writeObject = (list: Members, around: string) =>
   `${around}{${list.map(({ name: key, text, gaps: [a, b, c] }) => `${a}${JSON.stringify(key)}${b}:${c}${text}${a}`).join(',')}${around}}${around}`;
 
 test('the value of a name is found if an object has the name once', () => {
   fc.assert(
     fc.property(members, space, (list, around) => {
-      const bytes = bytesOf(objectOf(list, around));
+      const bytes = encode(writeObject(list, around));
       for (const key of new Set(['a', ...list.map((member) => member.name)])) {
         const named = list.filter((member) => member.name === key);
         expect(textAt(bytes, [key])).toBe(named.length === 1 ? named[0]?.text.toWellFormed() : null);
@@ -57,11 +57,11 @@ test('the value of a path is the one of its last name in the object that the oth
       const list = outer.filter((member) => member.name !== 'body');
       const body = {
         name: 'body',
-        text: objectOf(inner, '').trim(),
+        text: writeObject(inner, '').trim(),
         gaps: ['', around, ' '] as [string, string, string],
       };
       const at = Math.floor(list.length / 2);
-      const bytes = bytesOf(objectOf([...list.slice(0, at), body, ...list.slice(at)], around));
+      const bytes = encode(writeObject([...list.slice(0, at), body, ...list.slice(at)], around));
       const named = inner.filter((member) => member.name === 'a');
       expect(textAt(bytes, ['body', 'a'])).toBe(named.length === 1 ? named[0]?.text.toWellFormed() : null);
     }),

@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LostOutput, lostOutput } from '../../src/domain/lost-call.ts';
-import { OUTPUT_RATE_MAX, OUTPUT_RATE_MIN, outputRateOf } from '../../src/domain/output-rate.ts';
+import { measureOutputRate, OUTPUT_RATE_MAX, OUTPUT_RATE_MIN } from '../../src/domain/output-rate.ts';
 
 const tokens = fc.nat(200_000);
 const worked = fc.record({ ms: fc.nat(700_000), answers: fc.integer({ min: 1, max: 128 }) });
@@ -19,15 +19,15 @@ const lost: fc.Arbitrary<LostOutput> = fc.record(
   },
   { requiredKeys: ['outputTokensMax', 'shown'] },
 );
-const tokensOf = (of: LostOutput) => lostOutput(of).tokens;
+const lostTokens = (of: LostOutput) => lostOutput(of).tokens;
 
 describe('the output of a lost answer', () => {
   test('is at least what came, and at most the bound or what is held in steps', () => {
     fc.assert(
       fc.property(lost, (of) => {
         const { shown, outputTokensMax, heldTokens = outputTokensMax } = of;
-        expect(tokensOf(of)).toBeGreaterThanOrEqual(shown);
-        expect(tokensOf(of)).toBeLessThanOrEqual(Math.max(shown, Math.min(outputTokensMax, heldTokens)));
+        expect(lostTokens(of)).toBeGreaterThanOrEqual(shown);
+        expect(lostTokens(of)).toBeLessThanOrEqual(Math.max(shown, Math.min(outputTokensMax, heldTokens)));
       }),
     );
   });
@@ -37,8 +37,8 @@ describe('the output of a lost answer', () => {
       fc.property(lost, (of) => {
         const { shown, outputTokensMax, heldTokens = outputTokensMax } = of;
         const most = Math.max(shown, Math.min(outputTokensMax, heldTokens));
-        expect(tokensOf({ ...of, worked: undefined })).toBe(most);
-        expect(tokensOf(of)).toBeLessThanOrEqual(most);
+        expect(lostTokens({ ...of, worked: undefined })).toBe(most);
+        expect(lostTokens(of)).toBeLessThanOrEqual(most);
       }),
     );
   });
@@ -48,12 +48,12 @@ describe('the output of a lost answer', () => {
     fc.assert(
       fc.property(lost, worked, fc.integer({ min: 1, max: 4_000 }), more, (of, { ms, answers }, outputRate, by) => {
         const before = { ...of, worked: { ms, answers }, outputRate };
-        const least = tokensOf(before);
-        expect(tokensOf({ ...before, worked: { ms: ms + by.ms, answers } })).toBeGreaterThanOrEqual(least);
-        expect(tokensOf({ ...before, outputRate: outputRate + by.rate })).toBeGreaterThanOrEqual(least);
-        expect(tokensOf({ ...before, shown: of.shown + by.shown })).toBeGreaterThanOrEqual(least);
+        const least = lostTokens(before);
+        expect(lostTokens({ ...before, worked: { ms: ms + by.ms, answers } })).toBeGreaterThanOrEqual(least);
+        expect(lostTokens({ ...before, outputRate: outputRate + by.rate })).toBeGreaterThanOrEqual(least);
+        expect(lostTokens({ ...before, shown: of.shown + by.shown })).toBeGreaterThanOrEqual(least);
         const outputTokensMax = of.outputTokensMax + by.bound;
-        expect(tokensOf({ ...before, outputTokensMax })).toBeGreaterThanOrEqual(least);
+        expect(lostTokens({ ...before, outputTokensMax })).toBeGreaterThanOrEqual(least);
       }),
     );
   });
@@ -85,19 +85,19 @@ describe('the output of a lost answer', () => {
 
 describe('the rate that an answer tells', () => {
   test('is its tokens by its seconds, of one answer, rounded up', () => {
-    expect(outputRateOf(1_000, { ms: 3_000, answers: 1 })).toBe(334);
-    expect(outputRateOf(8_000, { ms: 3_000, answers: 8 })).toBe(334);
+    expect(measureOutputRate(1_000, { ms: 3_000, answers: 1 })).toBe(334);
+    expect(measureOutputRate(8_000, { ms: 3_000, answers: 8 })).toBe(334);
   });
 
   test('is none if it is short or came too fast, and never below the lowest', () => {
-    expect(outputRateOf(255, { ms: 3_000, answers: 1 })).toBeUndefined();
-    expect(outputRateOf(2_040, { ms: 3_000, answers: 8 })).toBeUndefined();
-    expect(outputRateOf(900, { ms: 999, answers: 1 })).toBeUndefined();
-    expect(outputRateOf(100_000, { ms: 3_000, answers: 1 })).toBeUndefined();
-    expect(outputRateOf(300, { ms: 300_000, answers: 1 })).toBe(OUTPUT_RATE_MIN);
+    expect(measureOutputRate(255, { ms: 3_000, answers: 1 })).toBeUndefined();
+    expect(measureOutputRate(2_040, { ms: 3_000, answers: 8 })).toBeUndefined();
+    expect(measureOutputRate(900, { ms: 999, answers: 1 })).toBeUndefined();
+    expect(measureOutputRate(100_000, { ms: 3_000, answers: 1 })).toBeUndefined();
+    expect(measureOutputRate(300, { ms: 300_000, answers: 1 })).toBe(OUTPUT_RATE_MIN);
     fc.assert(
       fc.property(fc.nat(1_000_000), worked, (output, time) => {
-        const rate = outputRateOf(output, time) ?? OUTPUT_RATE_MIN;
+        const rate = measureOutputRate(output, time) ?? OUTPUT_RATE_MIN;
         expect([rate >= OUTPUT_RATE_MIN, rate <= OUTPUT_RATE_MAX, Number.isInteger(rate)]).toEqual([true, true, true]);
       }),
     );

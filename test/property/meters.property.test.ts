@@ -13,7 +13,7 @@ import { asCallId } from '../../src/domain/ids.ts';
 import { METER_NAMES, type MeterName, type MeterSlot } from '../../src/domain/meters.ts';
 import type { LimitPolicy, Plan } from '../../src/domain/plan.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
-import { account, boundOf, NOTHING_KNOWN, plan, usage } from '../unit/fixtures.ts';
+import { account, NOTHING_KNOWN, outputBound, plan, usage } from '../unit/fixtures.ts';
 
 type Step =
   | { kind: 'begin'; standard: boolean; premium: boolean; search: boolean }
@@ -276,7 +276,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
   function run(
     content: Plan,
     script: Step[],
-    tokensOf: (maxResponseTokens: number | null, wish: number) => number,
+    cappedTokens: (maxResponseTokens: number | null, wish: number) => number,
     check: (now: Account) => void,
   ) {
     let current = account(content);
@@ -303,7 +303,7 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
         if (step.kind === 'timeout') {
           current = timeOutCall(current, picked.call).account;
         } else {
-          const responseTokens = tokensOf(boundOf(picked.call), step.tokens);
+          const responseTokens = cappedTokens(outputBound(picked.call), step.tokens);
           const isPremium = picked.call.suggestedTier === 'premium';
           const request = { usage: usage({ responseTokens }), isPremium };
           current = endCall(
@@ -347,8 +347,8 @@ describe('under BLOCK, with callers that use the tier they were allowed', () => 
   test('a token limit is never exceeded by callers that stay within their reserved tokens', () => {
     fc.assert(
       fc.property(bounded, fc.integer({ min: 1, max: 60 }), steps, (limits, reserveOutputTokens, script) => {
-        const tokensOf = (max: number | null, wish: number) => Math.min(max ?? 0, wish);
-        run(plan({ limits, reserveOutputTokens }), script, tokensOf, (now) =>
+        const cappedTokens = (max: number | null, wish: number) => Math.min(max ?? 0, wish);
+        run(plan({ limits, reserveOutputTokens }), script, cappedTokens, (now) =>
           expectWithin(now, ['standardCalls', 'premiumCalls', 'standardTokens', 'premiumTokens']),
         );
       }),

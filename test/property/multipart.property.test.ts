@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { boundaryOf, type FormEvent, FormScanner } from '../../src/platform/multipart.ts';
+import { type FormEvent, FormScanner, parseBoundary } from '../../src/platform/multipart.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -21,7 +21,7 @@ const preamble = fc.constantFrom('', '\r\n', '\r\n\r\n');
 const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound', 'x');
 const cuts = fc.array(fc.nat(2_000), { maxLength: 30 });
 
-async function formOf(fields: readonly { name: string; content: string; isFile: boolean }[]) {
+async function buildForm(fields: readonly { name: string; content: string; isFile: boolean }[]) {
   const data = new FormData();
   for (const { name, content, isFile } of fields)
     data.append(name, isFile ? new File([content], 'a file.jsonl') : content);
@@ -64,14 +64,14 @@ describe('a form', () => {
   test('has the parts that Node finds in it, however it is cut', async () => {
     await fc.assert(
       fc.asyncProperty(parts, cuts, preamble, epilogue, async (fields, at, before, behind) => {
-        const { type, bytes } = await formOf(fields);
+        const { type, bytes } = await buildForm(fields);
         const expected: unknown[] = [];
         for (const [name, value] of (await new Response(bytes, {
           headers: { 'Content-Type': type },
         }).formData()) as never as [string, string | File][])
           expected.push({ name, content: typeof value === 'string' ? value : await value.text(), isWhole: true });
         const around = new Uint8Array(Buffer.concat([Buffer.from(before), bytes, Buffer.from(behind)]));
-        const { bytes: read, ...scanned } = scan(boundaryOf(type) ?? '', cutAt(around, at));
+        const { bytes: read, ...scanned } = scan(parseBoundary(type) ?? '', cutAt(around, at));
         expect(scanned).toEqual({ found: expected, broken: null, isComplete: true });
         // The scanner also reports the other bytes: together they are the form up to its last boundary.
         expect(decoder.decode(read)).toBe(before + decoder.decode(bytes));
@@ -80,11 +80,11 @@ describe('a form', () => {
   });
 
   test('that ends early is not complete, wherever it ends', async () => {
-    const { type, bytes } = await formOf([
+    const { type, bytes } = await buildForm([
       { name: 'purpose', content: 'batch', isFile: false },
       { name: 'file', content: '{}\r\n{}', isFile: true },
     ]);
-    const boundary = boundaryOf(type) ?? '';
+    const boundary = parseBoundary(type) ?? '';
     // Behind the last boundary stand two dashes and the end of the line.
     for (let length = 0; length < bytes.length - 2; length += 1)
       expect([length, scan(boundary, [bytes.slice(0, length)]).isComplete]).toEqual([length, false]);
@@ -205,7 +205,7 @@ test('a boundary is read if all readers take it for the same', () => {
     '; charset=UTF-8; Boundary=abc',
     '; boundary=a+b; charset="utf-8"',
   ];
-  expect(read.map((rest) => boundaryOf(`multipart/form-data${rest}`))).toEqual(['abc', 'a b', 'abc', 'a+b']);
+  expect(read.map((rest) => parseBoundary(`multipart/form-data${rest}`))).toEqual(['abc', 'a b', 'abc', 'a+b']);
   const refused = [
     '',
     '; boundary=',
@@ -223,6 +223,6 @@ test('a boundary is read if all readers take it for the same', () => {
     '; charset=utf-16; boundary=a',
     `; boundary=${'a'.repeat(71)}`,
   ];
-  for (const rest of refused) expect([rest, boundaryOf(`multipart/form-data${rest}`)]).toEqual([rest, null]);
-  expect(boundaryOf('multipart/mixed; boundary=a')).toBe(null);
+  for (const rest of refused) expect([rest, parseBoundary(`multipart/form-data${rest}`)]).toEqual([rest, null]);
+  expect(parseBoundary('multipart/mixed; boundary=a')).toBe(null);
 });

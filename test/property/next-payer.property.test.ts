@@ -7,7 +7,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { limitOf } from '../../src/domain/allowances.ts';
+import { planLimit } from '../../src/domain/allowances.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { incrementMeter } from '../../src/domain/custom-meter.ts';
@@ -33,7 +33,7 @@ const CREDIT_UNITS: readonly CreditUnit[] = ['USD', ...METER_SLOTS];
 const CREDIT = { granted: '1000', remaining: '0', grantedAtMs: 0, expiresAtMs: null, reference: null };
 
 const limit = fc.constantFrom(null, 0, 1, 2, 5);
-const limitsOf = (one: fc.Arbitrary<number | null>) =>
+const limitsRecord = (one: fc.Arbitrary<number | null>) =>
   fc.record({
     standardCalls: one,
     premiumCalls: one,
@@ -43,7 +43,7 @@ const limitsOf = (one: fc.Arbitrary<number | null>) =>
     audioSeconds: one,
   });
 /** One plan in ten limits nothing. */
-const limits = fc.oneof({ weight: 9, arbitrary: limitsOf(limit) }, limitsOf(fc.constant(null)));
+const limits = fc.oneof({ weight: 9, arbitrary: limitsRecord(limit) }, limitsRecord(fc.constant(null)));
 const slot: fc.Arbitrary<CustomMeter | undefined> = fc.option(
   fc.record({
     enabled: fc.constantFrom(true, true, false),
@@ -223,7 +223,7 @@ test('credit pays for nothing if it is said so, and else pays once all that the 
         seen.add(`unusable ${gap}`);
       }
       const { plan } = before.subscription.plan;
-      const consumed = Object.fromEntries(METER_NAMES.map((name) => [name, limitOf(plan, name) ?? 0]));
+      const consumed = Object.fromEntries(METER_NAMES.map((name) => [name, planLimit(plan, name) ?? 0]));
       const rich = CREDIT_UNITS.reduce(
         (wallet, unit) => grantCredit(wallet, { ...CREDIT, creditId: unit, unit }),
         EMPTY_WALLET,

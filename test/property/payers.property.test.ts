@@ -9,11 +9,10 @@ import { describe, expect, test } from 'vitest';
 import { type Account, changeWallet } from '../../src/domain/account.ts';
 import { incrementMeter, type MeterEvent } from '../../src/domain/custom-meter.ts';
 import { subtractQuantities } from '../../src/domain/meters.ts';
-import { mistakenCharge, payersOf } from '../../src/domain/payers.ts';
-import { reverseIncrement, totalsOf } from '../../src/domain/reverse-meter.ts';
+import { findPayers, mistakenCharge } from '../../src/domain/payers.ts';
+import { reverseIncrement, slotTotals } from '../../src/domain/reverse-meter.ts';
 import {
   addUnsettled,
-  balanceOf,
   type Credit,
   type CreditUnit,
   EMPTY_WALLET,
@@ -21,6 +20,7 @@ import {
   grantCredit,
   type Recorded,
   settle,
+  sumBalance,
   type Wallet,
 } from '../../src/domain/wallet.ts';
 import { account, plan } from '../unit/fixtures.ts';
@@ -110,7 +110,7 @@ describe('each credit has what it would have without the mistakes', () => {
           wallet = settle(addUnsettled(wallet, BigInt(amount)), BigInt(amount), chargeId, atMs);
           const corrects: Recorded = { reference: chargeId, atMs };
           return (backMs) => {
-            const payers = payersOf(wallet.entries, credits, mistakenCharge(wallet.entries, corrects));
+            const payers = findPayers(wallet.entries, credits, mistakenCharge(wallet.entries, corrects));
             const reference = `back-${chargeId}`;
             const back = { unit: 'USD' as const, amount: BigInt(amount), payers, reference, corrects };
             wallet = giveBack(wallet, { ...back, creditId: 'own' }, backMs);
@@ -118,7 +118,7 @@ describe('each credit has what it would have without the mistakes', () => {
         },
       });
       const wasOverdrawn = wallet.entries.some(({ balance }) => balance.startsWith('-'));
-      return { balance: balanceOf(wallet, 'USD'), credits: wasOverdrawn ? [] : left(wallet), wasOverdrawn };
+      return { balance: sumBalance(wallet, 'USD'), credits: wasOverdrawn ? [] : left(wallet), wasOverdrawn };
     };
     fc.assert(
       fc.property(steps, (steps) => {
@@ -143,10 +143,10 @@ describe('each credit has what it would have without the mistakes', () => {
       let customer: Account = account(plan({ customMeters: { CUSTOM1: meter } }));
       const credits: Credit[] = [];
       const reverse = (event: MeterEvent, atMs: number) => {
-        const totals = totalsOf(customer)[0]?.[1];
+        const totals = slotTotals(customer)[0]?.[1];
         if (!totals) throw new Error('the meter was used');
         const { usage, funding, mistake } = reverseIncrement(event, totals);
-        const payers = payersOf(customer.wallet.entries, credits, mistake);
+        const payers = findPayers(customer.wallet.entries, credits, mistake);
         const { reference, atMs: ofMs } = mistake;
         const back = { unit: 'CUSTOM1' as const, amount: BigInt(funding.credits), payers, reference: event.eventId };
         const corrects = { reference, atMs: ofMs };

@@ -5,14 +5,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { COMPONENTS, isUse } from '../../src/domain/price.ts';
-import { type Cost, cardFor, costOf } from '../../src/domain/pricing.ts';
+import { type Cost, cardFor, computeCost } from '../../src/domain/pricing.ts';
 import { excessiveParts } from '../../src/domain/usage.ts';
 import { card, mode, usage } from '../support/price-arbitraries.ts';
 
 const INPUTS = COMPONENTS.filter((component) => /input|cache/i.test(component));
 const OUTPUTS = COMPONENTS.filter((component) => /output/i.test(component));
 
-function quantityOf({ lines }: Cost, components: readonly string[]): number {
+function sumQuantities({ lines }: Cost, components: readonly string[]): number {
   return lines.reduce((sum, { component, quantity }) => sum + (components.includes(component) ? quantity : 0), 0);
 }
 
@@ -27,18 +27,18 @@ describe('a price with any dimensions', () => {
     fc.assert(
       fc.property(card, usage, mode, (price, used, pricing) => {
         expect(excessiveParts(used)).toBeNull();
-        const priced = costOf(price, used, pricing);
+        const priced = computeCost(price, used, pricing);
         if (!priced.known) return;
         known += 1;
         const { cost } = priced;
         if (used.inputTokens + used.responseTokens > 0) {
-          expect(quantityOf(cost, INPUTS)).toBe(used.inputTokens);
-          expect(quantityOf(cost, OUTPUTS)).toBe(used.responseTokens);
+          expect(sumQuantities(cost, INPUTS)).toBe(used.inputTokens);
+          expect(sumQuantities(cost, OUTPUTS)).toBe(used.responseTokens);
         }
         const uses = { webSearch: used.searches, fileSearch: used.toolUses?.fileSearch ?? 0, images: used.images ?? 0 };
         for (const [component, quantity] of Object.entries(uses)) {
           const isNamed = cost.assumptions.some((words) => words.startsWith(`${component}:`));
-          expect(quantityOf(cost, [component])).toBe(isNamed ? 0 : quantity);
+          expect(sumQuantities(cost, [component])).toBe(isNamed ? 0 : quantity);
         }
         expect(cost.lines.every(({ quantity }) => quantity >= 0)).toBe(true);
       }),
@@ -50,7 +50,7 @@ describe('a price with any dimensions', () => {
   test('rounds each line once, and its lines sum to the standard cost', () => {
     fc.assert(
       fc.property(card, usage, mode, (price, used, pricing) => {
-        const priced = costOf(price, used, pricing);
+        const priced = computeCost(price, used, pricing);
         if (!priced.known) return;
         const { lines, standardNanoUsd, totalNanoUsd } = priced.cost;
         expect(lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n)).toBe(standardNanoUsd);
@@ -77,7 +77,7 @@ describe('a price with any dimensions', () => {
             ({ component }) => isUse(component) || component === 'input' || component === 'output',
           ),
         };
-        const priced = costOf(without, used, pricing);
+        const priced = computeCost(without, used, pricing);
         const media = (used.audioOutputTokens ?? 0) + (used.imageOutputTokens ?? 0);
         if (priced.known) expect(media).toBe(0);
         else expect(priced.reason).toMatch(/^RATE_NOT_IN_CATALOG: \S/);
@@ -89,7 +89,7 @@ describe('a price with any dimensions', () => {
   test('costs the same by the part of it that travels with a call', () => {
     fc.assert(
       fc.property(card, usage, mode, (price, used, pricing) => {
-        expect(costOf(cardFor(price, used), used, pricing)).toEqual(costOf(price, used, pricing));
+        expect(computeCost(cardFor(price, used), used, pricing)).toEqual(computeCost(price, used, pricing));
       }),
       { numRuns: 2_000 },
     );

@@ -5,9 +5,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { localDays } from '../../src/readings/calendar.ts';
-import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';
+import { forecastExhaustion } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
-import { quantilesOf } from '../../src/readings/forecast/interval.ts';
+import { computeQuantiles } from '../../src/readings/forecast/interval.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const START = Date.UTC(2026, 1, 1);
@@ -85,7 +85,7 @@ test('an allowance runs out before the end of the period if and only if less rem
       const result = forecast(input);
       const expected = result.remaining?.expected ?? 0;
       if (expected < 1 || Math.abs(share - 1) < 0.001) return;
-      const exhaustion = exhaustionOf({
+      const exhaustion = forecastExhaustion({
         forecast: result,
         remaining: share * expected,
         nowMs: input.nowMs,
@@ -119,7 +119,7 @@ test('the start of a local day belongs to that day, and the instant before it to
 
 test('more uncertainty always raises the 90th percentile and lowers the 10th', () => {
   const variances = fc.double({ min: 0, max: 1_000, noNaN: true });
-  const of = (variance: number) => quantilesOf([{ days: 1, low: variance, high: variance }], 100, 1);
+  const of = (variance: number) => computeQuantiles([{ days: 1, low: variance, high: variance }], 100, 1);
   fc.assert(
     fc.property(variances, variances, (a, b) => {
       const [sure, unsure] = [of(Math.min(a, b)), of(Math.max(a, b))];

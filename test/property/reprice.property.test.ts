@@ -38,7 +38,7 @@ const history = fc.record({
 });
 
 /** The consumption of each meter, without the unused ones. */
-const usedOf = ({ meters }: Account) =>
+const usedMeters = ({ meters }: Account) =>
   Object.fromEntries(Object.entries(meters.consumed).filter(([, used]) => used !== 0));
 
 test('a call that is priced later ends as one that is priced at once, and only once; what the job gave it is known ever after', () => {
@@ -67,7 +67,7 @@ test('a call that is priced later ends as one that is priced at once, and only o
       const late = end({ available: false, reason });
       const repriced = repriceCall(late.account, late.call, { price, jobId: 'job' }, WHY, IDS);
       if (!repriced) throw new Error('the call lacks a price alone');
-      expect(usedOf(repriced.account)).toEqual(usedOf(atOnce.account));
+      expect(usedMeters(repriced.account)).toEqual(usedMeters(atOnce.account));
       expect(repriced.account.wallet).toEqual(atOnce.account.wallet);
       const { charge, ...outcome } = repriced.call.outcome ?? { charge: null };
       const { charge: expected, ...others } = atOnce.call.outcome ?? { charge: null };

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   decideSampling,
-  fractionOf,
+  hashFraction,
   SAMPLING_REASONS,
   type SamplingPolicy,
   sampledText,
@@ -36,7 +36,7 @@ const DEFAULT_POLICY: SamplingPolicy = {
   retentionDays: 30,
 };
 
-const fraction = async (version: string, key: string) => fractionOf(await sha256Hex(sampledText(version, key)));
+const fraction = async (version: string, key: string) => hashFraction(await sha256Hex(sampledText(version, key)));
 
 test('two eligible calls with the same key are both sampled or both not', async () => {
   await fc.assert(

@@ -23,12 +23,12 @@ import type { HoldPolicy } from '../../src/domain/plan.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import {
   availableUsd,
-  balanceOf,
   expireCredits,
   giveBack,
   grantCredit,
   revokeCredit,
   settle,
+  sumBalance,
 } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, plan, usage } from '../unit/fixtures.ts';
@@ -376,12 +376,12 @@ class Books {
     const holds = {
       'what is held is what open calls hold': BigInt(wallet.held) === held,
       'what is unsettled is what pending charges take': BigInt(wallet.unsettled) === pending,
-      'the balance covers pending charges': balanceOf(wallet, 'USD') - pending + this.beyond + this.declared >= 0n,
+      'the balance covers pending charges': sumBalance(wallet, 'USD') - pending + this.beyond + this.declared >= 0n,
       'and what is held': availableUsd(wallet) + this.beyond + this.declared >= 0n,
       'each step is held': this.open.every(covers),
     };
     const broken = Object.entries(holds).flatMap(([what, is]) => (is ? [] : [what]));
-    if (balanceOf(wallet, 'USD') - pending + this.beyond < 0n) seenExpected.belowZero += 1;
+    if (sumBalance(wallet, 'USD') - pending + this.beyond < 0n) seenExpected.belowZero += 1;
     if (broken.length > 0) throw new Error(`${broken.join(', ')}: no more with ${JSON.stringify(wallet)}`);
   }
 }

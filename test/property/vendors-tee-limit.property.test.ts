@@ -12,7 +12,7 @@ const words = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { maxLeng
 const cuts = fc.array(fc.nat(), { maxLength: 30 });
 
 /** The count after each of the words; only words with text count. */
-function countsOf(list: string[]): number[] {
+function countPieces(list: string[]): number[] {
   const count = new TokenCount();
   let pieces = 0;
   return list.map((word) => {
@@ -25,7 +25,7 @@ function countsOf(list: string[]): number[] {
 test('what passes is the longest beginning that was granted, and the count is that of the text that came', async () => {
   await fc.assert(
     fc.asyncProperty(words, cuts, fc.nat({ max: 120 }), fc.boolean(), async (list, places, granted, later) => {
-      const counts = countsOf(list);
+      const counts = countPieces(list);
       const asked: number[] = [];
       const limit: StreamLimit = {
         mayContinue: (tokens) => {

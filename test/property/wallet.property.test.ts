@@ -7,7 +7,6 @@ import { expect, test } from 'vitest';
 import {
   addUnsettled,
   availableUsd,
-  balanceOf,
   type Credit,
   type CreditUnit,
   EMPTY_WALLET,
@@ -19,6 +18,7 @@ import {
   revokeCredit,
   settle,
   spend,
+  sumBalance,
   type Wallet,
 } from '../../src/domain/wallet.ts';
 
@@ -117,14 +117,14 @@ class Purse {
 
 /** The entries since `before` explain, one by one, how its balances became those of `after`. */
 function expectEntriesToExplain(before: Wallet, after: Wallet): void {
-  const balances = new Map(UNITS.map((of) => [of, balanceOf(before, of)]));
+  const balances = new Map(UNITS.map((of) => [of, sumBalance(before, of)]));
   for (const entry of after.entries.slice(before.entries.length)) {
     const next = (balances.get(entry.unit) ?? 0n) + BigInt(entry.amount);
     expect(BigInt(entry.balance)).toBe(next);
     expect(entry.amount).not.toBe('0');
     balances.set(entry.unit, next);
   }
-  expect([...balances]).toEqual(UNITS.map((of) => [of, balanceOf(after, of)]));
+  expect([...balances]).toEqual(UNITS.map((of) => [of, sumBalance(after, of)]));
 }
 
 test('any history leaves the same balances as a model with single coins, and ledger entries explain each change', () => {
@@ -170,7 +170,7 @@ test('any history leaves the same balances as a model with single coins, and led
           wallet = settle(wallet, BigInt(due), 'charge', nowMs);
           purse.spend('USD', due);
         } else if (step.kind === 'spend') {
-          const all = balanceOf(wallet, step.unit);
+          const all = sumBalance(wallet, step.unit);
           const count = step.unit === 'USD' ? step.amount : Math.min(step.amount, Number(all));
           wallet = spend(wallet, step.unit, BigInt(count), 'event', nowMs);
           purse.spend(step.unit, count);
@@ -181,7 +181,7 @@ test('any history leaves the same balances as a model with single coins, and led
           purse.revoke(creditId, nowMs);
         }
         expectEntriesToExplain(before, wallet);
-        for (const of of UNITS) expect([of, balanceOf(wallet, of)]).toEqual([of, purse.balance(of)]);
+        for (const of of UNITS) expect([of, sumBalance(wallet, of)]).toEqual([of, purse.balance(of)]);
         expect(BigInt(wallet.overdraft)).toBe(BigInt(purse.owed));
         for (const credit of wallet.credits) {
           expect(BigInt(credit.remaining)).toBe(
@@ -219,7 +219,7 @@ const credits: fc.Arbitrary<Credit[]> = fc
     }),
   );
 
-const walletOf = (list: readonly Credit[]) => list.reduce(grantCredit, EMPTY_WALLET);
+const grantAll = (list: readonly Credit[]) => list.reduce(grantCredit, EMPTY_WALLET);
 
 test('the order in which credits are granted does not change the order in which they are spent', () => {
   const shuffled = credits.chain((list) =>
@@ -227,7 +227,7 @@ test('the order in which credits are granted does not change the order in which 
   );
   fc.assert(
     fc.property(shuffled, ([list, other]) => {
-      expect(walletOf(other).credits).toEqual(walletOf(list).credits);
+      expect(grantAll(other).credits).toEqual(grantAll(list).credits);
     }),
   );
 });
@@ -235,11 +235,11 @@ test('the order in which credits are granted does not change the order in which 
 test('spending in parts leaves the same credits as spending at once', () => {
   fc.assert(
     fc.property(credits, fc.array(fc.bigInt({ min: 1n, max: 10n ** 19n }), { maxLength: 8 }), (list, parts) => {
-      const inParts = parts.reduce((wallet, part) => spend(wallet, 'USD', part, 'charge', 6), walletOf(list));
+      const inParts = parts.reduce((wallet, part) => spend(wallet, 'USD', part, 'charge', 6), grantAll(list));
       const sum = parts.reduce((total, part) => total + part, 0n);
-      const atOnce = sum === 0n ? walletOf(list) : spend(walletOf(list), 'USD', sum, 'charge', 6);
+      const atOnce = sum === 0n ? grantAll(list) : spend(grantAll(list), 'USD', sum, 'charge', 6);
       expect([inParts.credits, inParts.overdraft]).toEqual([atOnce.credits, atOnce.overdraft]);
-      expect(balanceOf(inParts, 'USD')).toBe(balanceOf(walletOf(list), 'USD') - sum);
+      expect(sumBalance(inParts, 'USD')).toBe(sumBalance(grantAll(list), 'USD') - sum);
     }),
   );
 });
@@ -247,12 +247,12 @@ test('spending in parts leaves the same credits as spending at once', () => {
 test('a credit can be spent until the millisecond before it expires, and not later', () => {
   fc.assert(
     fc.property(credits, fc.integer({ min: 9, max: 16 }), (list, nowMs) => {
-      const after = expireCredits(walletOf(list), nowMs);
+      const after = expireCredits(grantAll(list), nowMs);
       const live = list.filter(({ expiresAtMs }) => expiresAtMs === null || nowMs < expiresAtMs);
       expect(new Set(after.credits.map(({ creditId }) => creditId))).toEqual(
         new Set(live.map(({ creditId }) => creditId)),
       );
-      expectEntriesToExplain(walletOf(list), after);
+      expectEntriesToExplain(grantAll(list), after);
       expect(expireCredits(after, nowMs)).toBe(after);
     }),
   );
@@ -262,16 +262,16 @@ test('holds and unsettled charges lower the available amount but not the balance
   const money = fc.bigInt({ min: 0n, max: 10n ** 18n });
   fc.assert(
     fc.property(credits, money, money, (list, held, promised) => {
-      const wallet = walletOf(list);
+      const wallet = grantAll(list);
       const busy = addUnsettled(hold(wallet, held), promised);
-      expect(balanceOf(busy, 'USD')).toBe(balanceOf(wallet, 'USD'));
-      expect(availableUsd(busy)).toBe(balanceOf(wallet, 'USD') - held - promised);
+      expect(sumBalance(busy, 'USD')).toBe(sumBalance(wallet, 'USD'));
+      expect(availableUsd(busy)).toBe(sumBalance(wallet, 'USD') - held - promised);
       expect(release(busy, held)).toEqual(addUnsettled(wallet, promised));
       // The amount that a charge gives back cannot be spent on its way.
       expect(addUnsettled(busy, -promised)).toBe(busy);
       const settled = settle(busy, promised, 'charge', 6);
       expect(availableUsd(settled)).toBe(availableUsd(busy));
-      expect(balanceOf(settled, 'USD')).toBe(balanceOf(wallet, 'USD') - promised);
+      expect(sumBalance(settled, 'USD')).toBe(sumBalance(wallet, 'USD') - promised);
     }),
   );
 });

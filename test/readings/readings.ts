@@ -6,7 +6,7 @@
 import { runSuite } from '../support/command-line.ts';
 import { anomalies } from './anomaly-table.ts';
 import { forecasts } from './forecast-table.ts';
-import { isMet, type Part, type Table, textOf } from './table.ts';
+import { isMet, type Part, renderTable, type Table } from './table.ts';
 
 const PARTS: readonly Part[] = [forecasts, anomalies];
 
@@ -43,7 +43,7 @@ await runSuite({
     if (json) console.log(JSON.stringify({ tables, missed, interrupted: signal.aborted }, null, 2));
     else
       console.log(
-        `${tables.map(textOf).join('\n\n')}\n\n${missed === 0 ? 'every goal is met' : `${missed} goals missed (!)`}`,
+        `${tables.map(renderTable).join('\n\n')}\n\n${missed === 0 ? 'every goal is met' : `${missed} goals missed (!)`}`,
       );
     return true;
   },

@@ -48,7 +48,7 @@ export function isMet({ value, goal }: Figure): boolean {
 }
 
 /** A figure that misses its goal has a `!`. */
-export function textOf({ title, columns, rows }: Table): string {
+export function renderTable({ title, columns, rows }: Table): string {
   const heading = [title.padEnd(NAME_WIDTH), ...columns.map((column) => column.padStart(FIGURE_WIDTH))].join('');
   const lines = rows.map(({ name, figures }) => {
     const cells = figures.map((figure) => (figure ? `${figure.value.toFixed(3)}${isMet(figure) ? ' ' : '!'}` : ''));

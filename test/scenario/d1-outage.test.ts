@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
-import { projectorOf } from '../../src/objects/projectors.ts';
+import { customerProjector } from '../../src/objects/projectors.ts';
 import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
 import { bindings, fireProjectors, operator } from '../support/worker.ts';
@@ -71,7 +71,7 @@ describe('an outage of D1', () => {
     const page: ProjectionPage = { ...customer, subscriptionId: 's', columns: {}, changes: [] };
     const handOver = { ...customer, subscriptionId: 's', changes: 3, page: JSON.stringify(page) };
     const sinceMs = Date.now() - 60_000;
-    await projectorOf(bindings, 'DB', customer)().take({ ...handOver, database: 'DB', sinceMs });
+    await customerProjector(bindings, 'DB', customer)().take({ ...handOver, database: 'DB', sinceMs });
     expect((await operator.send('readHealth')).data).toMatchObject({
       status: 'degraded',
       backlog: { customers: 1, oldestAt: new Date(sinceMs).toISOString() },

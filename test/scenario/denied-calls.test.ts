@@ -33,7 +33,7 @@ function denyMany(
   for (let index = 0; index < count; index += 1)
     expect(deny(object, `${name}-${index}`, atMs, featureOf(index)).ok).toBe(true);
 }
-const codeOf = (answer: ReturnType<Clockwork['begin']>) => (answer.ok ? answer.result.code : answer.refusal.code);
+const answerCode = (answer: ReturnType<Clockwork['begin']>) => (answer.ok ? answer.result.code : answer.refusal.code);
 
 describe('the 61st denial within a minute', () => {
   test('is refused with the limit and Retry-After, and leaves no trace; allowed calls and replays are not affected', async () => {
@@ -62,7 +62,7 @@ describe('the 61st denial within a minute', () => {
         true,
       );
       expect(deny(object, 'denied-7', START + 1_300)).toMatchObject({ ok: true, replayed: true });
-      expect(codeOf(deny(object, 'refused', START + 100 + MINUTE - 1))).toBe('RATE_LIMITED');
+      expect(answerCode(deny(object, 'refused', START + 100 + MINUTE - 1))).toBe('RATE_LIMITED');
       expect(accepted(deny(object, 'refused', START + 100 + MINUTE)).allowed.premium).toBe(false);
     });
   });
@@ -78,10 +78,10 @@ describe('the 61st denial within a minute', () => {
   ])('is recorded after %s', async (_, change) => {
     await withObject(PLAN, async (object) => {
       denyMany(object, 'denied', 60, START);
-      expect(codeOf(deny(object, 'next', START + 1))).toBe('RATE_LIMITED');
+      expect(answerCode(deny(object, 'next', START + 1))).toBe('RATE_LIMITED');
       change(object, START + 2);
       denyMany(object, 'again', 60, START + 3);
-      expect(codeOf(deny(object, 'next', START + 4))).toBe('RATE_LIMITED');
+      expect(answerCode(deny(object, 'next', START + 4))).toBe('RATE_LIMITED');
     });
   });
 
@@ -90,7 +90,7 @@ describe('the 61st denial within a minute', () => {
       accepted(object.begin('first', START, { requested: { standard: true } }));
       const renewalMs = START + 24 * HOUR;
       denyMany(object, 'denied', 60, renewalMs - 1);
-      expect(codeOf(deny(object, 'next', renewalMs - 1))).toBe('RATE_LIMITED');
+      expect(answerCode(deny(object, 'next', renewalMs - 1))).toBe('RATE_LIMITED');
       expect(deny(object, 'next', renewalMs).ok).toBe(true);
     });
   });
@@ -107,7 +107,7 @@ describe('the 61st denial within a minute', () => {
         expect(broken).toThrow('broken');
       }
       object.inOneTransaction(START, () => denyMany(object, 'one transaction', 30, START));
-      expect(codeOf(deny(object, 'next', START))).toBe('RATE_LIMITED');
+      expect(answerCode(deny(object, 'next', START))).toBe('RATE_LIMITED');
       await object.restart();
       expect(deny(object, 'next', START).ok).toBe(true);
     });
@@ -145,7 +145,7 @@ async function deniedBy(
   return all;
 }
 
-const rowsOf = async (table: string, organizationId: string) =>
+const countRows = async (table: string, organizationId: string) =>
   (
     await bindings.DB.prepare(`SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ?`)
       .bind(organizationId)
@@ -162,10 +162,12 @@ describe('D1', () => {
         await object.deliver(bindings.DB, START + minute * MINUTE + 2_600);
         expect(await deniedBy(organizationId, 'outcome')).toEqual({ NOT_ALLOWED: (minute + 1) * 60 });
       }
-      expect([await rowsOf('calls', organizationId), await rowsOf('denied_hours', organizationId)]).toEqual([60, 1]);
+      expect([await countRows('calls', organizationId), await countRows('denied_hours', organizationId)]).toEqual([
+        60, 1,
+      ]);
       denyMany(object, 'next-hour', 60, START + HOUR, () => 'chat');
       await object.deliver(bindings.DB, START + HOUR + 2_500);
-      expect(await rowsOf('calls', organizationId)).toBe(120);
+      expect(await countRows('calls', organizationId)).toBe(120);
       expect(await deniedBy(organizationId, 'feature')).toEqual({ chat: 300 });
       expect(await deniedBy(organizationId, 'model')).toEqual({ '': 300 });
       expect(await deniedBy(organizationId, 'customer')).toEqual({ clockwork: 300 });
@@ -181,7 +183,9 @@ describe('D1', () => {
       await object.deliver(bindings.DB, START + MINUTE + 2_500);
       const named = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`feature-0${index}`, 3]));
       expect(await deniedBy(organizationId, 'feature')).toEqual({ '': 30, chat: 60, ...named });
-      expect([await rowsOf('calls', organizationId), await rowsOf('denied_hours', organizationId)]).toEqual([60, 11]);
+      expect([await countRows('calls', organizationId), await countRows('denied_hours', organizationId)]).toEqual([
+        60, 11,
+      ]);
     });
   });
 
@@ -205,7 +209,7 @@ describe('D1', () => {
         await object.deliver(db, atMs + 40_000);
       }
       expect(await deniedBy(organizationId, 'outcome')).toEqual({ NOT_ALLOWED: 300 });
-      expect(await rowsOf('calls', organizationId)).toBe(60);
+      expect(await countRows('calls', organizationId)).toBe(60);
     });
   });
 
@@ -214,11 +218,11 @@ describe('D1', () => {
       denyMany(object, 'a', 60, START);
       denyMany(object, 'b', 60, START + MINUTE);
       await object.deliver(bindings.DB, START + MINUTE + 2_500);
-      expect([object.rows('denied_hours'), await rowsOf('denied_hours', organizationId)]).toEqual([1, 1]);
+      expect([object.rows('denied_hours'), await countRows('denied_hours', organizationId)]).toEqual([1, 1]);
       object.housekeep(START + 49 * HOUR);
       expect(object.rows('denied_hours')).toBe(0);
       await deleteExpired(bindings, START + HOUR + RETENTION_DEFAULTS.callRetentionDays * 24 * HOUR);
-      expect(await rowsOf('denied_hours', organizationId)).toBe(0);
+      expect(await countRows('denied_hours', organizationId)).toBe(0);
       expect(await deniedBy(organizationId, 'outcome')).toEqual({ NOT_ALLOWED: 120 });
     });
   });
@@ -242,7 +246,7 @@ test.each([
     }
     const grown = (await sizeOfD1()) - before;
     console.log(`D1 grew by ${grown} bytes for 1,500 denied begins, of which ${count} were recorded`);
-    expect([count, await rowsOf('calls', organizationId)]).toEqual([recorded, 60]);
+    expect([count, await countRows('calls', organizationId)]).toEqual([recorded, 60]);
     expect(grown).toBeLessThan(2_000_000);
     expect(await deniedBy(organizationId, 'outcome')).toEqual({ NOT_ALLOWED: recorded });
   });
@@ -303,14 +307,15 @@ describe('over HTTP', () => {
       [null, 1],
     ]);
     expect(summary.totals.calls).toBe(71);
-    expect([await rowsOf('calls', tenant.organizationId), await rowsOf('denied_hours', tenant.organizationId)]).toEqual(
-      [61, 1],
-    );
+    expect([
+      await countRows('calls', tenant.organizationId),
+      await countRows('denied_hours', tenant.organizationId),
+    ]).toEqual([61, 1]);
     expect((await tenant.api.send('readCall', { params: { callId: 'denied-70' } })).data.status).toBe('NOT_ALLOWED');
 
     const params = { org: tenant.organizationId, customerId: 'default' };
     expect((await operator.send('eraseCustomer', { params })).status).toBe(200);
-    expect(await rowsOf('denied_hours', tenant.organizationId)).toBe(0);
+    expect(await countRows('denied_hours', tenant.organizationId)).toBe(0);
     expect((await tenant.api.send('readUsageSummary', { query: {} })).data.totals.calls).toBe(1);
   });
 });

@@ -32,7 +32,7 @@ async function calls(customer: string, count: number): Promise<string[]> {
   return ids;
 }
 
-async function rowsOf(customer: string) {
+async function countRows(customer: string) {
   await deliverToD1(organizationId, customer);
   const of = async (sql: string) =>
     (await bindings.DB.prepare(sql).bind(organizationId, customer).all<{ n: number; bytes: number }>()).results[0];
@@ -63,7 +63,7 @@ describe('calls that the vendor refuses', () => {
     // Calls that are open when the others fail are reported.
     const ids = [...(await calls('bob', FULL_MAX)), ...(await calls('bob', 90))];
     if (Math.floor(Date.now() / 3_600_000) !== startHour) return;
-    const told = await rowsOf('bob');
+    const told = await countRows('bob');
     expect(told).toMatchObject({ rows: FULL_MAX, counted: 90, failed: FULL_MAX + 90 });
     const last = ids.at(-1) ?? '';
     expect((await customerStub(organizationId, 'bob').readCall(organizationId, asCallId(last)))?.status).toBe('FAILED');
@@ -71,12 +71,12 @@ describe('calls that the vendor refuses', () => {
 
     // Another hundred leave nothing more.
     await calls('bob', 100);
-    expect(await rowsOf('bob')).toEqual({ ...told, counted: 190, failed: FULL_MAX + 190 });
+    expect(await countRows('bob')).toEqual({ ...told, counted: 190, failed: FULL_MAX + 190 });
 
     // Successful calls are reported, and count.
     vendor.answers = answers;
     const worked = await call('bob');
-    expect(await rowsOf('bob')).toMatchObject({ rows: FULL_MAX + 1, counted: 190 });
+    expect(await countRows('bob')).toMatchObject({ rows: FULL_MAX + 1, counted: 190 });
     expect(
       (await tenant.api.send('listCalls', { query: { customerId: 'bob', status: 'COMPLETED' } })).data.items,
     ).toMatchObject([{ callId: worked }]);
@@ -88,24 +88,24 @@ describe('calls that the vendor refuses', () => {
       body: { reason: 'it ran', inputTokens: 7, responseTokens: 5, modelUsed: 'gpt-5.2', providerUsed: 'openai' },
     });
     expect(amended.status).toBe(200);
-    const after = await rowsOf('bob');
+    const after = await countRows('bob');
     expect(after).toMatchObject({ rows: FULL_MAX + 2, counted: 189 });
     const reversed = await tenant.api.send('reverseCall', {
       params: { callId: ids.at(-2) ?? '' },
       body: { reason: 'none' },
     });
     expect(reversed.status).toBe(200);
-    expect(await rowsOf('bob')).toMatchObject({ rows: FULL_MAX + 3, counted: 188 });
+    expect(await countRows('bob')).toMatchObject({ rows: FULL_MAX + 3, counted: 188 });
     const twice = await tenant.api.send('reverseCall', { params: { callId: last }, body: { reason: 'not at all' } });
     expect(twice.status).toBe(200);
-    const { failed, counted } = await rowsOf('bob');
+    const { failed, counted } = await countRows('bob');
     expect([counted, failed]).toEqual([188, FULL_MAX + 188]);
   });
 
   test('at the same time are in full as many as were open when the others failed, and add up', async () => {
     vendor.answers = refuses;
     await Promise.all(Array.from({ length: 100 }, () => call('eve')));
-    const { rows, counted, failed } = await rowsOf('eve');
+    const { rows, counted, failed } = await countRows('eve');
     expect(rows + Number(counted)).toBe(100);
     expect(failed).toBe(100);
   });
@@ -113,6 +113,6 @@ describe('calls that the vendor refuses', () => {
   test('are counted for each customer', async () => {
     vendor.answers = refuses;
     await call('carl');
-    expect(await rowsOf('carl')).toMatchObject({ rows: 1, counted: 0, failed: 1 });
+    expect(await countRows('carl')).toMatchObject({ rows: 1, counted: 0, failed: 1 });
   });
 });

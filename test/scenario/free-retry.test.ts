@@ -68,11 +68,14 @@ describe('begin', () => {
 
   test('the header takes precedence over idempotencyKey, and that over idempotency', async () => {
     const body = { customerId: 'r', idempotencyKey: 'from-body', idempotency: 'from-legacy' };
-    const idOf = async (sent: object, headers: Record<string, string> = {}) =>
+    const beginId = async (sent: object, headers: Record<string, string> = {}) =>
       (await tenant.api.send('beginCall', { body: sent, headers })).data.idempotency;
-    expect(await idOf(body, { 'Idempotency-Key': 'from-header' })).toEqual({ key: 'from-header', source: 'explicit' });
-    expect(await idOf(body)).toEqual({ key: 'from-body', source: 'explicit' });
-    expect(await idOf({ ...body, idempotencyKey: undefined })).toEqual({ key: 'from-legacy', source: 'explicit' });
+    expect(await beginId(body, { 'Idempotency-Key': 'from-header' })).toEqual({
+      key: 'from-header',
+      source: 'explicit',
+    });
+    expect(await beginId(body)).toEqual({ key: 'from-body', source: 'explicit' });
+    expect(await beginId({ ...body, idempotencyKey: undefined })).toEqual({ key: 'from-legacy', source: 'explicit' });
   });
 
   test('without a key, the same request replays while its call is in progress, and begins a new call after its end', async () => {

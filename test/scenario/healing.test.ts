@@ -109,11 +109,11 @@ describe('the migration of a plan', () => {
     await tenant.api.send('provisionCustomer', { body: { customerId } });
     await tenant.api.send('changePlan', { params: { customerId }, body: { planId: params.planId } });
     const stub = customerStub(tenant.organizationId, customerId);
-    const rowOf = () =>
+    const readRow = () =>
       bindings.DB.prepare('SELECT plan_id FROM customers WHERE customer_id = ?')
         .bind(customerId)
         .first<{ plan_id: string }>();
-    await untilTrue(async () => (await rowOf())?.plan_id === params.planId, stub);
+    await untilTrue(async () => (await readRow())?.plan_id === params.planId, stub);
     await operator.send('putPlan', { params, body: { ...plan, limitType: 'BLOCK' } });
     const { jobId } = (await operator.send('migratePlan', { params, body: { when: 'NOW' } })).data;
 

@@ -113,7 +113,7 @@ async function settled({ organizationId }: Tenant): Promise<void> {
 }
 
 /** An answer without the parts that only concern the request. */
-async function bytesOf(response: Response): Promise<string> {
+async function wholeAnswer(response: Response): Promise<string> {
   const headers = [...response.headers]
     .filter(([name]) => name !== 'x-usage-correlation-id' && name !== 'x-request-id')
     .sort();
@@ -163,19 +163,19 @@ describe('what belongs to another organization', () => {
       () => send(OPERATOR_TOKEN, `${org}/customers/same/cancel`, { method: 'POST' }),
       () => send(OPERATOR_TOKEN, `${org}/plans/private`),
     ];
-    const answersOf = (all: (() => Promise<Response>)[]) =>
-      Promise.all(all.map(async (request) => bytesOf(await request())));
-    const nowhere = await answersOf(requests);
+    const wholeAnswers = (all: (() => Promise<Response>)[]) =>
+      Promise.all(all.map(async (request) => wholeAnswer(await request())));
+    const nowhere = await wholeAnswers(requests);
     expect(nowhere.filter((answer) => !answer.startsWith('[200')).length).toBeGreaterThan(12);
 
     await operator.send('putPlan', { params: { org: theirs.organizationId, planId: 'private' }, body: PLAN });
     await furnish(theirs, MARK);
     const derived = (await theirs.api.send('beginCall', { body: { customerId: 'same' } })).data.callId;
     await settled(theirs);
-    expect(await answersOf(requests)).toEqual(nowhere);
+    expect(await wholeAnswers(requests)).toEqual(nowhere);
     // A derived id leads to the object of its customer, who does not know the other organization.
     const made = derived.replace(/^dk-[\w-]{43}/, `dk-${'A'.repeat(43)}`);
-    expect(await answersOf(ask(derived))).toEqual(await answersOf(ask(made)));
+    expect(await wholeAnswers(ask(derived))).toEqual(await wholeAnswers(ask(made)));
     const { data } = await theirs.api.send('readCall', { params: { callId: derived } });
     expect(data.status).toBe('IN_PROGRESS');
   });

@@ -16,13 +16,13 @@ const OPERATIONS_OF_A_CLIENT = 3;
 const START = Date.UTC(2027, 0, 1);
 const seed = Math.floor(Math.random() * 2 ** 31);
 
-const planOf = (name: string, standardCalls: number, included: number) => ({
+const buildPlan = (name: string, standardCalls: number, included: number) => ({
   name,
   limitType: 'BLOCK',
   limits: { standardCalls, premiumCalls: 2, standardTokens: 60 },
   customMeters: { CUSTOM1: { label: 'units', included, funding: { credits: true, payg: false } } },
 });
-const CONTENTS = [planOf('small', 3, 5), planOf('large', 5, 12)];
+const CONTENTS = [buildPlan('small', 3, 5), buildPlan('large', 5, 12)];
 const PLANS = CONTENTS.map((content) => Plan.parse(content));
 const PLAN_IDS = ['test', 'large'];
 
@@ -52,7 +52,7 @@ const readingOf = (model: ReferenceModel) =>
   });
 
 /** Everything of the model that later answers depend on. */
-const stateOf = (model: ReferenceModel) =>
+const modelState = (model: ReferenceModel) =>
   `${readingOf(model)} ${model.balance('CUSTOM1')} ${model.slots.CUSTOM1.usage} ${[...model.calls.values()].map(({ callId, status }) => `${callId}${status}`).sort()}`;
 
 type Meters = Record<string, { used: number } | undefined>;
@@ -197,7 +197,7 @@ function replenishStep(name: string, customerId: string): Step {
 }
 
 /** The operations of one client, in its order. */
-function scriptOf(random: Random, customerId: string, client: number): Step[] {
+function drawScript(random: Random, customerId: string, client: number): Step[] {
   const begun: string[] = [];
   return Array.from({ length: OPERATIONS_OF_A_CLIENT }, (_, index) => {
     const name = `${customerId}-${client}${index}`;
@@ -249,7 +249,7 @@ describe(`concurrent histories of one customer, with the seed ${seed}`, () => {
       const random = randomFrom(seed + round);
       const customerId = `linear-${round}`;
       await tenant.api.send('provisionCustomer', { body: { customerId } });
-      const scripts = Array.from({ length: CLIENTS }, (_, client) => scriptOf(random, customerId, client));
+      const scripts = Array.from({ length: CLIENTS }, (_, client) => drawScript(random, customerId, client));
       const history = [...(await observe(scripts))];
       // The last word is had by a reading that nothing is concurrent with.
       const last = readStep(`${customerId}-last`, customerId);
@@ -258,7 +258,7 @@ describe(`concurrent histories of one customer, with the seed ${seed}`, () => {
       const overlaps = (a: Operation<ReferenceModel>) =>
         history.some((b) => a !== b && a.sentAt < b.answeredAt && b.sentAt < a.answeredAt);
       concurrent += history.filter(overlaps).length;
-      expect(linearize(history, fresh, stateOf), `seed ${seed}, round ${round}\n${told(history)}`).not.toBeNull();
+      expect(linearize(history, fresh, modelState), `seed ${seed}, round ${round}\n${told(history)}`).not.toBeNull();
     },
   );
 
@@ -279,15 +279,15 @@ describe('the search', () => {
   };
 
   test('finds the order of two begins that overlap', () => {
-    const order = linearize([begin('a', 1, 4, 2), begin('b', 2, 3, 1)], fresh, stateOf);
+    const order = linearize([begin('a', 1, 4, 2), begin('b', 2, 3, 1)], fresh, modelState);
     expect(order?.map(({ name }) => name)).toEqual(['b', 'a']);
   });
 
   test('finds none if both begins claim to be the first', () => {
-    expect(linearize([begin('a', 1, 4, 1), begin('b', 2, 3, 1)], fresh, stateOf)).toBeNull();
+    expect(linearize([begin('a', 1, 4, 1), begin('b', 2, 3, 1)], fresh, modelState)).toBeNull();
   });
 
   test('finds none if a begin does not see one that was answered before it was sent', () => {
-    expect(linearize([begin('a', 1, 2, 2), begin('b', 3, 4, 1)], fresh, stateOf)).toBeNull();
+    expect(linearize([begin('a', 1, 2, 2), begin('b', 3, 4, 1)], fresh, modelState)).toBeNull();
   });
 });

@@ -72,7 +72,7 @@ async function drain(object: Clockwork, db: D1Database, fromMs: number): Promise
   expect(object.outbox().pending).toBe(0);
 }
 
-const idOf = (n: number) => `c${String(n).padStart(3, '0')}`;
+const paddedId = (n: number) => `c${String(n).padStart(3, '0')}`;
 
 describe('changes that D1 refuses because of their content', () => {
   test('are set aside at any position, and all others arrive', async () => {
@@ -86,8 +86,8 @@ describe('changes that D1 refuses because of their content', () => {
     await fc.assert(
       fc.asyncProperty(cases, ({ count, refused, restarts }) =>
         withObject(PLAN, async (object, { organizationId }) => {
-          const all = Array.from({ length: count }, (_, n) => idOf(n));
-          const faulty = new Set(refused.map(idOf));
+          const all = Array.from({ length: count }, (_, n) => paddedId(n));
+          const faulty = new Set(refused.map(paddedId));
           for (const id of all) accepted(object.begin(id, START));
           if (restarts) {
             await object.deliver(
@@ -107,7 +107,7 @@ describe('changes that D1 refuses because of their content', () => {
 
   test('are found in a bounded number of batches per alarm, even if all 400 of a batch are refused, and logged up to a bound', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
-      for (let n = 0; n < 399; n += 1) accepted(object.begin(idOf(n), START));
+      for (let n = 0; n < 399; n += 1) accepted(object.begin(paddedId(n), START));
       const refuses = (id: string) => id.startsWith('c');
       let batches = 0;
       for (let round = 0; object.outbox().pending > 0; round += 1) {
@@ -184,22 +184,22 @@ describe('a batch that is being halved', () => {
   test('during an outage of D1 sets aside only what was refused alone, and loses nothing', async () => {
     for (let away = 2; away <= 12; away += 1) {
       await withObject(PLAN, async (object, { organizationId }) => {
-        for (let n = 0; n < 9; n += 1) accepted(object.begin(idOf(n), START));
-        const refuses = (id: string) => id === idOf(4);
+        for (let n = 0; n < 9; n += 1) accepted(object.begin(paddedId(n), START));
+        const refuses = (id: string) => id === paddedId(4);
         await object.deliver(faultyD1({ refuses, isAway: (batch) => batch >= away }), START + 1_000);
-        expect([[], [idOf(4)]]).toContainEqual(idsSetAside(object));
+        expect([[], [paddedId(4)]]).toContainEqual(idsSetAside(object));
         if (object.outbox().pending > 0) expect(object.outbox()).toMatchObject({ failures: 1, dueAtMs: START + 2_000 });
         await drain(object, faultyD1({ refuses }), START + 60_000);
-        expect(idsSetAside(object)).toEqual([idOf(4)]);
-        expect(await callsInD1(organizationId)).toEqual([0, 1, 2, 3, 5, 6, 7, 8].map(idOf));
+        expect(idsSetAside(object)).toEqual([paddedId(4)]);
+        expect(await callsInD1(organizationId)).toEqual([0, 1, 2, 3, 5, 6, 7, 8].map(paddedId));
       });
     }
   });
 
   test('continues with what D1 has not stored yet when its object restarts', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
-      for (let n = 0; n < 9; n += 1) accepted(object.begin(idOf(n), START));
-      const refuses = (id: string) => id === idOf(4) || id === idOf(5);
+      for (let n = 0; n < 9; n += 1) accepted(object.begin(paddedId(n), START));
+      const refuses = (id: string) => id === paddedId(4) || id === paddedId(5);
       // Dead after D1 has committed and before the object has stored that.
       const died = () => {
         throw new Error('the object died');
@@ -209,22 +209,22 @@ describe('a batch that is being halved', () => {
         await object.restart();
       }
       await drain(object, faultyD1({ refuses }), START + 3_600_000);
-      expect(idsSetAside(object)).toEqual([idOf(4), idOf(5)]);
-      expect(await callsInD1(organizationId)).toEqual([0, 1, 2, 3, 6, 7, 8].map(idOf));
+      expect(idsSetAside(object)).toEqual([paddedId(4), paddedId(5)]);
+      expect(await callsInD1(organizationId)).toEqual([0, 1, 2, 3, 6, 7, 8].map(paddedId));
     });
   });
 
   test('includes changes that arrive in the meantime', async () => {
     await withObject(PLAN, async (object, { organizationId }) => {
-      for (let n = 0; n < 6; n += 1) accepted(object.begin(idOf(n), START));
+      for (let n = 0; n < 6; n += 1) accepted(object.begin(paddedId(n), START));
       let ended = false;
       const taken = () => {
-        if (!ended) accepted(object.end(idOf(1), START + 500));
+        if (!ended) accepted(object.end(paddedId(1), START + 500));
         ended = true;
       };
-      await drain(object, faultyD1({ refuses: (id) => id === idOf(4), taken }), START + 1_000);
+      await drain(object, faultyD1({ refuses: (id) => id === paddedId(4), taken }), START + 1_000);
       const row = await bindings.DB.prepare('SELECT status FROM calls WHERE organization_id = ? AND call_id = ?')
-        .bind(organizationId, idOf(1))
+        .bind(organizationId, paddedId(1))
         .first();
       expect([ended, row]).toEqual([true, { status: 'COMPLETED' }]);
     });

@@ -36,7 +36,7 @@ function shortened(value: unknown): unknown {
 }
 
 /** The fields of an answer, and of its `data`: an example must share them with every answer of its operation. */
-export function shapeOf(answer: unknown): unknown {
+export function describeShape(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null) return typeof answer;
   const { data } = answer as { data?: unknown };
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);

@@ -12,10 +12,10 @@ const LAST = 0x10ffff;
 
 export const CHARACTER: fc.Arbitrary<string> = fc
   .nat(LAST - SURROGATES)
-  .map((place) => String.fromCodePoint(place < SURROGATES_FROM ? place : place + SURROGATES), placeOf);
+  .map((place) => String.fromCodePoint(place < SURROGATES_FROM ? place : place + SURROGATES), sortRank);
 
 /** fast-check asks with any value which number it was made of. */
-function placeOf(value: unknown): number {
+function sortRank(value: unknown): number {
   const [character, ...others] = typeof value === 'string' ? value : [];
   const code = character?.codePointAt(0);
   if (code === undefined || others.length > 0 || !character?.isWellFormed()) throw new Error('no character');

@@ -4,7 +4,7 @@
  * and `d1-migrations`, and a test that reads files has the whole repository. A changed file outside of these concerns
  * every test.
  */
-import { fileOf, reachedFrom } from './imports.ts';
+import { reachedFrom, readFileImports } from './imports.ts';
 
 /** Tests that start a server or run inside the bundled Worker. */
 const OF_THE_WHOLE_SERVICE = /^test\/(e2e|worker|scenario)\//;
@@ -24,7 +24,7 @@ export function concernedTests(tests: readonly string[], changed: readonly strin
   return tests.filter((test) => {
     const files = reachedFrom(test);
     if (changed.some((file) => files.has(file))) return true;
-    if ([...files.keys()].some((file) => READS_FILES.test(fileOf(file).source))) return changed.length > 0;
+    if ([...files.keys()].some((file) => READS_FILES.test(readFileImports(file).source))) return changed.length > 0;
     return OF_THE_WHOLE_SERVICE.test(test) && changed.some((file) => SERVICE.test(file));
   });
 }

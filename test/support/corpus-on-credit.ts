@@ -2,7 +2,7 @@
  * The corpus of requests on credit: those that are refused at the catalog's prices, and the holds of the others.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { limitsOf } from '../../src/catalog/limits.ts';
+import { findModelLimits } from '../../src/catalog/limits.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { callBound } from '../../src/gateway/demand/call-bound.ts';
@@ -51,7 +51,7 @@ export const REFUSED_OF_CORPUS: Record<string, number> = {
 export async function boundOfCorpus(dialect: CorpusDialect, { kind, model, body }: CorpusRequest): Promise<CallBound> {
   const provider = kind === 'compatible' ? undefined : kind;
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: provider }, NOW);
-  const limits = limitsOf(catalog, model, NOW);
+  const limits = findModelLimits(catalog, model, NOW);
   const read = CORPUS_UPLOADS.has(dialect) ? asFormIsRead(body) : body;
   const request = { provider, kind, model, path: CORPUS_PATHS[dialect], body: read, price, limits, asIs: false };
   const opened = { allowUnpricedModels: false, creditOpen: [] };

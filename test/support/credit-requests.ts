@@ -478,6 +478,6 @@ export function probesAt({ at }: Row, endpoint: EndpointName): readonly Probe[] 
   return 'length' in probes ? probes : [probes];
 }
 
-export function bodyOf(endpoint: EndpointName, { fields }: Probe): Fields {
+export function probeBody(endpoint: EndpointName, { fields }: Probe): Fields {
   return { ...ASKED[endpoint].body, ...fields };
 }

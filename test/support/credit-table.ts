@@ -3,15 +3,15 @@
  * the catalog's price. No outcome is written here.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { limitsOf } from '../../src/catalog/limits.ts';
+import { findModelLimits } from '../../src/catalog/limits.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import { costAtMost } from '../../src/domain/bound.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
 import { callBound, type RequestToModel } from '../../src/gateway/demand/call-bound.ts';
 import type { EndpointName } from '../../src/gateway/demand/endpoints.ts';
 import { madeSafe } from '../../src/gateway/demand/safe.ts';
-import { ASKED, bodyOf, CONVERSATIONS, OTHERS, type Probe, probesAt, ROWS } from './credit-requests.ts';
+import { ASKED, CONVERSATIONS, OTHERS, type Probe, probeBody, probesAt, ROWS } from './credit-requests.ts';
 
 /** After the catalog's date, and before the models below end. */
 const NOW = Date.UTC(2026, 10, 27);
@@ -19,12 +19,12 @@ const NOW = Date.UTC(2026, 10, 27);
 /** The tables of docs/credit.md. */
 export async function creditTables(): Promise<string> {
   const assumptions = new Set<string>();
-  const tables = await Promise.all([CONVERSATIONS, OTHERS].map((endpoints) => tableOf(endpoints, assumptions)));
+  const tables = await Promise.all([CONVERSATIONS, OTHERS].map((endpoints) => renderTable(endpoints, assumptions)));
   const rules = [...assumptions].toSorted().map((rule) => `- ${rule}`);
   return [...tables, 'Rules that stand in for a rate here:', rules.join('\n')].join('\n\n');
 }
 
-async function tableOf(endpoints: readonly EndpointName[], assumptions: Set<string>): Promise<string> {
+async function renderTable(endpoints: readonly EndpointName[], assumptions: Set<string>): Promise<string> {
   const models = endpoints.map((name) => `\`${ASKED[name].model}\``);
   const lines = [
     ['Part of the request', ...endpoints.map((name) => `\`${name}\``), 'opened by'],
@@ -37,7 +37,7 @@ async function tableOf(endpoints: readonly EndpointName[], assumptions: Set<stri
     const cells: string[] = [];
     for (const name of endpoints) {
       const outcomes = [];
-      for (const probe of probesAt(row, name)) outcomes.push(await outcomeOf(name, probe, opening, assumptions));
+      for (const probe of probesAt(row, name)) outcomes.push(await probeOutcome(name, probe, opening, assumptions));
       cells.push(outcomes.join('; ') || '-');
     }
     lines.push([row.what, ...cells, [...opening].map((name) => `\`${name}\``).join(', ')]);
@@ -51,7 +51,7 @@ const OPENED_MAX = 5;
 /**
  * The rules' decision, in words; adds the names that open a refused request, and the rules that stand in for a rate.
  */
-async function outcomeOf(
+async function probeOutcome(
   name: EndpointName,
   probe: Probe,
   opening: Set<string>,
@@ -59,11 +59,11 @@ async function outcomeOf(
 ): Promise<string> {
   const { path, kind, model: usual, usage: plain } = ASKED[name];
   const { model = usual, inBatch = false, usage } = probe;
-  const body = { model, ...bodyOf(name, probe) };
+  const body = { model, ...probeBody(name, probe) };
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model, providerUsed: kind }, NOW);
   if (!price.available) throw new Error(`${model} has no price`);
   const request: RequestToModel = {
-    ...{ provider: kind, kind, model, path, body, price, limits: limitsOf(catalog, model, NOW), tier: null },
+    ...{ provider: kind, kind, model, path, body, price, limits: findModelLimits(catalog, model, NOW), tier: null },
     ...{ onDowngrade: false, inSteps: false, asIs: inBatch },
   };
   const mode = inBatch ? 'batch' : 'standard';
@@ -74,7 +74,7 @@ async function outcomeOf(
     return `\`${gap.code}\`${at}`;
   }
   const used = takeUsage({ ...plain, ...usage }).usage;
-  const priced = costOf(price.card, used, mode);
+  const priced = computeCost(price.card, used, mode);
   // A request that credit pays for has an exact cost, within its hold.
   if (!priced.known) throw new Error(`${name}, ${JSON.stringify(body)}: ${priced.reason}`);
   const { assumptions: rules, totalNanoUsd } = priced.cost;

@@ -49,20 +49,20 @@ function statementOf(db: DatabaseSync, sql: string): StatementSync {
 
 /** The database as D1's binding. `beforeEach` runs before each statement, and before each batch. */
 export function asD1(db: DatabaseSync, beforeEach: () => void = () => undefined): D1Database {
-  const rowsOf = (sql: string, values: SQLInputValue[]) => {
+  const runStatement = (sql: string, values: SQLInputValue[]) => {
     const results = statementOf(db, sql).all(...values);
     return { results, meta: { changes: Number(statementOf(db, 'SELECT changes() AS n').get()?.n) } };
   };
   const prepare = (sql: string, ...values: SQLInputValue[]) => ({
     bind: (...bound: SQLInputValue[]) => prepare(sql, ...bound),
-    run: () => rowsOf(sql, values),
+    run: () => runStatement(sql, values),
     async all() {
       beforeEach();
-      return rowsOf(sql, values);
+      return runStatement(sql, values);
     },
     async raw() {
       beforeEach();
-      return rowsOf(sql, values).results.map((row) => Object.values(row));
+      return runStatement(sql, values).results.map((row) => Object.values(row));
     },
   });
   async function batch(statements: ReturnType<typeof prepare>[]) {

@@ -65,13 +65,13 @@ export interface Program {
  * The `ts` blocks of a document as programs: the first, which is the setup, and each other one with the setup. Each block
  * is on its lines of the document; all else is blank.
  */
-export function programsOf({ text, blocks }: Document): Program[] {
+export function typescriptPrograms({ text, blocks }: Document): Program[] {
   const [setup, ...others] = blocks.filter(({ language }) => language === 'ts');
   if (!setup) return [];
   return [[setup], ...others.map((block) => [setup, block])].map((parts) => {
     const lines = text.split('\n').map(() => '');
     for (const { line, text: code } of parts) lines.splice(line, code.split('\n').length, ...code.split('\n'));
-    return { place: placeOf(parts.at(-1) ?? setup), source: lines.join('\n') };
+    return { place: blockPlace(parts.at(-1) ?? setup), source: lines.join('\n') };
   });
 }
 
@@ -79,7 +79,7 @@ export const PROGRAMS: readonly Document[] = DOCUMENTS.filter(({ blocks }) =>
   blocks.some(({ language }) => language === 'ts'),
 );
 
-export const placeOf = ({ document, line }: Block) => `${document}:${line}`;
+export const blockPlace = ({ document, line }: Block) => `${document}:${line}`;
 
 function filesIn(folder: string, extension: string): string[] {
   const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
@@ -116,6 +116,6 @@ function documentOf(path: string, text: string): Document {
       open = { fence, block: { document: path, line: index + 1, language, words, text: '' }, lines: [] };
     }
   }
-  if (open) throw new Error(`${placeOf(open.block)}: the code block has no end`);
+  if (open) throw new Error(`${blockPlace(open.block)}: the code block has no end`);
   return { path, text, blocks };
 }

@@ -104,5 +104,5 @@ export const accountOf = ({ organizationId }: Tenant, customerId = 'default') =>
     return { ...meters, wallet };
   });
 
-export const callOf = async ({ organizationId }: Tenant, callId: string) =>
+export const readStoredCall = async ({ organizationId }: Tenant, callId: string) =>
   customerStub(organizationId, 'default').readCall(organizationId, asCallId(callId));

@@ -3,11 +3,11 @@
  * prices, with own prices of few and of many rates, and with strict ones.
  */
 import { BUILT_IN_CATALOG as catalog } from '../../src/catalog/built-in.ts';
-import { limitsOf, type ModelLimits } from '../../src/catalog/limits.ts';
+import { findModelLimits, type ModelLimits } from '../../src/catalog/limits.ts';
 import { type OwnPrice, ownPriceKey, resolvePrice } from '../../src/catalog/prices.ts';
 import { OWN_FIELDS } from '../../src/contract/gateway/requests.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
-import { COMPONENTS, type Component, isUse, type RateConditions, rateOf } from '../../src/domain/price.ts';
+import { buildRate, COMPONENTS, type Component, isUse, type RateConditions } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
 import { callBound } from '../../src/gateway/demand/call-bound.ts';
@@ -137,7 +137,7 @@ export const OWN_COMPONENTS: Readonly<Record<Exclude<Pricing, 'catalog'>, readon
 };
 
 /** The price of a model, by its position in the list of models: the same for all calls of a run. */
-export function pricingOf(provider: GeneratedVendor, model: string): Pricing {
+export function choosePricing(provider: GeneratedVendor, model: string): Pricing {
   if (provider === 'maker') return model.startsWith('many') ? 'many' : model.startsWith('strict') ? 'strict' : 'few';
   const place = catalog.models.findIndex((known) => model.endsWith(known.model));
   return (['catalog', 'catalog', 'few', 'strict', 'many'] as const)[Math.max(0, place) % 5] ?? 'catalog';
@@ -154,20 +154,20 @@ export function generateCall(random: Random, modelsMax = Number.POSITIVE_INFINIT
     );
     const provider = random.pick(providers);
     const kind = GENERATED_VENDORS[provider];
-    const models = modelsOf(provider, form, modelsMax);
+    const models = listModels(provider, form, modelsMax);
     if (models.length === 0) continue;
     const model = random.pick(models);
     const endpoint = endpointAt(dialect.endpoint);
     if (!endpoint) throw new Error(`${dialect.endpoint} has no table`);
     const body = makeRequest({ form, table: fieldsAt(endpoint, kind), random });
-    return { form, operation, dialect, provider, kind, model, pricing: pricingOf(provider, model), body };
+    return { form, operation, dialect, provider, kind, model, pricing: choosePricing(provider, model), body };
   }
 }
 
 /**
  * The models that the catalog has a price for, or an operator gave one; if there are many, a few from the whole list.
  */
-export function modelsOf(provider: GeneratedVendor, form: RequestForm, modelsMax: number): string[] {
+export function listModels(provider: GeneratedVendor, form: RequestForm, modelsMax: number): string[] {
   const kind = MODELS[form] ?? /chat/;
   if (provider === 'maker') return ['few-1', 'strict-1', 'many-1', 'many-image-1'];
   const known = catalog.models.filter((model) => kind.test(model.kind) && model.pricing !== undefined);
@@ -196,7 +196,7 @@ export interface BoundedCall {
 }
 
 /** The bound of a call, or the reason of its refusal. */
-export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: false; why: string }> {
+export async function boundCall(call: GeneratedCall): Promise<BoundedCall | { ok: false; why: string }> {
   const { dialect, provider, kind, model } = call;
   const asked = dialect.addressed?.(model, () => 'sse') ?? { model: `${provider}/${model}` };
   const parsed = dialect.operation.body.safeParse({ ...asked, ...asReceived(call.body) });
@@ -204,12 +204,12 @@ export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: 
   const own = new Set(OWN_FIELDS);
   const fields = Object.entries(parsed.data).filter(([name]) => !own.has(name));
   const request = Object.fromEntries(fields) as ModelRequest;
-  const limits = limitsOf(catalog, model, PRICED_AT_MS);
+  const limits = findModelLimits(catalog, model, PRICED_AT_MS);
   const { effort } = chooseEffort(dialect.effortAsked(request), 'HIGH', limits.efforts);
   const terms = { model, effort, ceiling: undefined, outputTokensMax: limits.maxOutputTokens, addsUsage: true };
   const form = formAt(dialect, kind);
   if (form.refused?.(request, terms)) return { ok: false, why: 'not translatable' };
-  const price = await priceOf(provider, model);
+  const price = await resolveGenerated(provider, model);
   const address = ADDRESSES[kind];
   const toModel = { provider, kind, address, model, path: dialect.endpoint, body: request, price, limits };
   const whose = { tier: null, onDowngrade: false, inSteps: false, asIs: false };
@@ -220,12 +220,12 @@ export async function boundOf(call: GeneratedCall): Promise<BoundedCall | { ok: 
 }
 
 /** The price of a model, its own one as the operator sets it. */
-export function priceOf(provider: GeneratedVendor, model: string): Promise<ResolvedPrice> {
-  const pricing = pricingOf(provider, model);
+export function resolveGenerated(provider: GeneratedVendor, model: string): Promise<ResolvedPrice> {
+  const pricing = choosePricing(provider, model);
   const modelKey = `${provider}/${model}`;
   const own = new Map<string, OwnPrice[]>();
   if (pricing !== 'catalog') {
-    const rates = OWN_COMPONENTS[pricing].map(({ component, usd, per, when }) => rateOf(component, usd, per, when));
+    const rates = OWN_COMPONENTS[pricing].map(({ component, usd, per, when }) => buildRate(component, usd, per, when));
     const card = { snapshotId: `own/${modelKey}@1`, provider: 'own', modelKey, rates, regionalPercent: 100 };
     const key = ownPriceKey(catalog, modelKey, PRICED_AT_MS);
     own.set(key, [{ fromMs: 0, card, strict: pricing === 'strict' }]);

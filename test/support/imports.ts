@@ -26,7 +26,7 @@ export function importsOf(source: string): Import[] {
 const read = new Map<string, { source: string; targets: string[] }>();
 
 /** The text of a file and the files that it imports; nothing for a file that does not exist. */
-export function fileOf(file: string): { source: string; targets: string[] } {
+export function readFileImports(file: string): { source: string; targets: string[] } {
   const known = read.get(file);
   if (known) return known;
   const source = existsSync(join(ROOT, file)) ? readFileSync(join(ROOT, file), 'utf8') : '';
@@ -44,7 +44,7 @@ export function reachedFrom(file: string): ReadonlyMap<string, number> {
   if (known) return known;
   const steps = new Map([[file, 0]]);
   for (let ring = [file], step = 1; ring.length > 0; step += 1) {
-    ring = ring.flatMap((from) => fileOf(from).targets).filter((to) => !steps.has(to) && steps.set(to, step));
+    ring = ring.flatMap((from) => readFileImports(from).targets).filter((to) => !steps.has(to) && steps.set(to, step));
   }
   reached.set(file, steps);
   return steps;

@@ -216,7 +216,7 @@ export class LedgerModel {
 
   end(call: LedgerCall, report: Report): void {
     const { period } = this.customer(call.customerId);
-    Object.assign(call, { status: statusOf(report), finishedAtMs: this.nowMs, report, period });
+    Object.assign(call, { status: reportStatus(report), finishedAtMs: this.nowMs, report, period });
   }
 
   mayAmend({ status, isReversed, corrections }: LedgerCall): boolean {
@@ -225,9 +225,9 @@ export class LedgerModel {
 
   /** Its present amount counts in the hour and the period of its end; a call that timed out ends now. */
   amend(call: LedgerCall, report: Report): void {
-    if (call.report) Object.assign(call, { status: statusOf(report), report });
+    if (call.report) Object.assign(call, { status: reportStatus(report), report });
     else this.end(call, report);
-    Object.assign(call, { corrections: call.corrections + 1, amendedTo: textOf(report) });
+    Object.assign(call, { corrections: call.corrections + 1, amendedTo: reportText(report) });
   }
 
   reverse(call: LedgerCall): void {
@@ -235,7 +235,7 @@ export class LedgerModel {
   }
 
   costOf({ report, isReversed }: Pick<LedgerCall, 'report' | 'isReversed'>): bigint {
-    return report && !isReversed ? costOf(report) : 0n;
+    return report && !isReversed ? reportCost(report) : 0n;
   }
 
   /** The amount that the balance pays for the call. */
@@ -334,14 +334,14 @@ export class LedgerModel {
     return entries;
   }
 
-  /** The figures of the calls in a scope, by the key that `keyOf` returns for each. */
+  /** The figures of the calls in a scope, by the key that `idempotencyKey` returns for each. */
   figures(scope: Scope, keyOf: (entry: Entry) => string): Map<string, Figures> {
     const groups = Map.groupBy(this.#entries(scope), keyOf);
-    return new Map([...groups].map(([key, entries]) => [key, figuresOf(entries)]));
+    return new Map([...groups].map(([key, entries]) => [key, sumFigures(entries)]));
   }
 
   total(scope: Scope): Figures {
-    return figuresOf(this.#entries(scope));
+    return sumFigures(this.#entries(scope));
   }
 
   /** The amount that calls and increments charged to the balances in a period. */
@@ -378,19 +378,19 @@ export class LedgerModel {
   }
 }
 
-export const textOf = (report: Report) =>
+export const reportText = (report: Report) =>
   JSON.stringify(report, (_, value) => (typeof value === 'bigint' ? String(value) : value));
 
-const statusOf = ({ isFailed }: Report) => (isFailed ? 'FAILED' : 'COMPLETED');
+const reportStatus = ({ isFailed }: Report) => (isFailed ? 'FAILED' : 'COMPLETED');
 
-function costOf({ inputTokens, responseTokens, rates }: Report): bigint {
+function reportCost({ inputTokens, responseTokens, rates }: Report): bigint {
   return BigInt(inputTokens) * rates.input + BigInt(responseTokens) * rates.output;
 }
 
-function figuresOf(entries: readonly Entry[]): Figures {
+function sumFigures(entries: readonly Entry[]): Figures {
   const sum = (of: (report: Report) => number) =>
     entries.reduce((all, { report }) => all + (report ? of(report) : 0), 0);
-  const cost = entries.reduce((all, { report }) => all + (report ? costOf(report) : 0n), 0n);
+  const cost = entries.reduce((all, { report }) => all + (report ? reportCost(report) : 0n), 0n);
   return {
     calls: entries.length,
     inputTokens: sum(({ inputTokens }) => inputTokens),

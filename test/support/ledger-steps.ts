@@ -9,7 +9,7 @@ import type { Answer } from '../../src/contract/errors.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { asCallId, type OrganizationId } from '../../src/domain/ids.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
-import { balanceOf } from '../../src/domain/wallet.ts';
+import { sumBalance } from '../../src/domain/wallet.ts';
 import { findOldCall } from '../../src/history/calls.ts';
 import { findOldMeterEvent } from '../../src/history/meter-events.ts';
 import { usage } from '../unit/fixtures.ts';
@@ -22,10 +22,10 @@ import {
   type LedgerIncrement,
   type LedgerModel,
   type Report,
+  reportText,
   SLOTS,
   TIERS,
   type Tier,
-  textOf,
   UNIT_NANO,
 } from './ledger-model.ts';
 import { accepted, type Clockwork } from './object.ts';
@@ -242,7 +242,7 @@ export class Walk {
 
   #end(call: LedgerCall, reported: Report): void {
     const { callId } = call;
-    const end = (object = this.#object) => object.end(callId, this.#nowMs, wireOf(reported), priceOf(reported));
+    const end = (object = this.#object) => object.end(callId, this.#nowMs, wireOf(reported), resolvedPrice(reported));
     if (!this.#model.mayEnd(call)) {
       const answer = end();
       // The very end that was recorded.
@@ -265,9 +265,10 @@ export class Walk {
   async #amend(call: LedgerCall, reported: Report): Promise<void> {
     const { callId } = call;
     const found = await this.#findOld(call);
-    const amend = () => this.#object.amendCall(callId, this.#nowMs, wireOf(reported), priceOf(reported), found.old);
+    const amend = () =>
+      this.#object.amendCall(callId, this.#nowMs, wireOf(reported), resolvedPrice(reported), found.old);
     if (found.isGone) return expectRefused(amend(), 'CALL_NOT_FOUND');
-    const isSame = call.amendedTo === textOf(reported);
+    const isSame = call.amendedTo === reportText(reported);
     if (this.#isTooOld(call) || !(isSame || this.#model.mayAmend(call))) return expectRefused(amend(), 'CONFLICT');
     const answer = amend();
     if (isBehind(answer)) return;
@@ -433,8 +434,8 @@ export class Walk {
       if (!waiting.has(subjectId)) expect([subjectId, this.#ledger.stripe.sum(subjectId)]).toEqual([subjectId, target]);
     const account = this.#object.account();
     if (!account || open.some(({ debited_at_ms }) => debited_at_ms === null)) return;
-    expect(balanceOf(account.wallet, 'USD')).toBe(this.#model.balance(this.#customerId));
-    expect(balanceOf(account.wallet, 'CUSTOM2')).toBe(BigInt(this.#model.unitsLeft(this.#customerId)));
+    expect(sumBalance(account.wallet, 'USD')).toBe(this.#model.balance(this.#customerId));
+    expect(sumBalance(account.wallet, 'CUSTOM2')).toBe(BigInt(this.#model.unitsLeft(this.#customerId)));
   }
 
   /** Charges that are not settled. */
@@ -501,7 +502,7 @@ const wireOf = ({ inputTokens, responseTokens, model, isFailed }: Report) => ({
   ...(isFailed && { error: { code: 'E', message: 'failed' } }),
 });
 
-function priceOf({ rates, model }: Report): ResolvedPrice {
+function resolvedPrice({ rates, model }: Report): ResolvedPrice {
   const perMillion = { input: rates.input * 1_000_000n, output: rates.output * 1_000_000n };
   return { available: true, card: rateCard(perMillion, [], { modelKey: `made/${model}` }) };
 }

@@ -7,7 +7,7 @@ import OpenAI from 'openai';
 import { type Client, createClientIn } from '../../src/client/client.ts';
 import { systemRuntime } from '../../src/client/runtime.ts';
 import { type MeterEach, wrapAnthropic, wrapGoogle, wrapOpenAI } from '../../src/client/vendors.ts';
-import { type FakeVendor, startVendor, tokensOf } from '../vendors/vendor.ts';
+import { countWords, type FakeVendor, startVendor } from '../vendors/vendor.ts';
 import { FailingServer } from './failing-server.ts';
 
 export const NOTHING = {
@@ -24,7 +24,7 @@ export const PROMPT = 'say hello [reply:6] [reasoning:4] [cached:2] [written:1] 
 export const REPLY = 'héllo 世界 👋🏽 wörld héllo 世界';
 /** The usage of PROMPT that the vendor reports. */
 export const USED = {
-  inputTokens: tokensOf(PROMPT),
+  inputTokens: countWords(PROMPT),
   cachedInputTokens: 2,
   cacheWriteInputTokens: 1,
   responseTokens: 10,

@@ -30,7 +30,7 @@ const usd = (nano: bigint) => {
 const iso = (atMs: number) => new Date(atMs).toISOString();
 const plain = (milli: bigint) => Number(milli) / 1000;
 
-export function metersOf(model: ReferenceModel): Record<MeterName, MeterSummary> {
+export function summarizeMeters(model: ReferenceModel): Record<MeterName, MeterSummary> {
   const summary = (meter: MeterName): MeterSummary => {
     const used = plain(model.consumed(meter) + model.reserved(meter));
     const [limit, left] = [model.limit(meter), model.left(meter)];
@@ -129,7 +129,7 @@ function expectReadingsToAgree(model: ReferenceModel, object: Clockwork): void {
     downgrade: downgraded
       ? { reason: 'PREMIUM_QUOTA_EXHAUSTED', fallbackTier: allowed.standard ? 'standard' : 'none' }
       : undefined,
-    meters: metersOf(model),
+    meters: summarizeMeters(model),
     subscription: subscriptionOf(model),
     wallet: {
       balanceUsd: usd(model.balance('USD')),
@@ -174,10 +174,10 @@ function expectLedgerToSum(
 /** Lists show the same about the customer as its own readings. */
 export function expectListed(model: ReferenceModel, object: Clockwork, customer: ReadonlyMap<string, unknown>): void {
   catchUp(model, object);
-  const limited = Object.entries(metersOf(model)).filter(([, { limit }]) => limit !== null && limit > 0);
-  const shareOf = ({ used, limit }: MeterSummary) => used / (limit ?? 1);
-  const highest = Math.max(...limited.map(([, meter]) => shareOf(meter)));
-  const [worst] = limited.filter(([, meter]) => shareOf(meter) === highest);
+  const limited = Object.entries(summarizeMeters(model)).filter(([, { limit }]) => limit !== null && limit > 0);
+  const usedShare = ({ used, limit }: MeterSummary) => used / (limit ?? 1);
+  const highest = Math.max(...limited.map(([, meter]) => usedShare(meter)));
+  const [worst] = limited.filter(([, meter]) => usedShare(meter) === highest);
   const { payg } = model.terms();
   const isUsedUp = (tier: string) =>
     [model.left(`${tier}Calls` as MeterName), model.left(`${tier}Tokens` as MeterName)].some((left) => left === 0n);

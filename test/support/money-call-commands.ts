@@ -10,7 +10,7 @@ import { asCallId } from '../../src/domain/ids.ts';
 import { tierOfPrice } from '../../src/domain/price.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { usage } from '../unit/fixtures.ts';
-import { dollars, metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
+import { dollars, subscriptionOf, summarizeMeters, withoutId } from './money-agreement.ts';
 import { afterCall, command, DAY, follow, note, type System, write } from './money-steps.ts';
 import { accepted, type Clockwork } from './object.ts';
 import type { ModelBound } from './reference-holds.ts';
@@ -62,7 +62,7 @@ const begins = fc.record({
 type Beginning = typeof begins extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** As the command of a begin carries it. */
-function boundOf({ cost, lost, fits, ...bound }: ModelBound): CallBound {
+function buildBound({ cost, lost, fits, ...bound }: ModelBound): CallBound {
   return {
     ...bound,
     ...(fits && { fitsBalance: true, thinks: true }),
@@ -99,7 +99,10 @@ function beginOnce(
   const begun = model.begin(callId, requested, { hold, batch, bounds: known, refusesHeld });
   const send = (more: object) => (atMs: number) => {
     const key = { source: 'explicit', callId: asCallId(callId), claimedAtMs: atMs } as const;
-    return system.object.begin(callId, atMs, { ...request, ...more }, key, { bounds: known.map(boundOf), refusesHeld });
+    return system.object.begin(callId, atMs, { ...request, ...more }, key, {
+      bounds: known.map(buildBound),
+      refusesHeld,
+    });
   };
   const kept = { repeat: send({}), alter: send({ feature: 'other' }), isKept: afterCall(callId, 'begin') };
   const answer = write<BeginData>(system, `begin ${callId}`, kept, model.nowMs);
@@ -137,7 +140,7 @@ function beginOnce(
     allowed: call.allowed,
     denial,
     tier: call.suggested,
-    meters: metersOf(model),
+    meters: summarizeMeters(model),
     subscription: subscriptionOf(model),
     status: call.status,
     maxResponseTokens: model.outputBound(call, call.suggested) ?? undefined,

@@ -12,7 +12,7 @@ import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import type { CreditUnit } from '../../src/domain/wallet.ts';
-import { catchUp, expectListed, metersOf, subscriptionOf, withoutId } from './money-agreement.ts';
+import { catchUp, expectListed, subscriptionOf, summarizeMeters, withoutId } from './money-agreement.ts';
 import { begin, end, extend, takeBack } from './money-call-commands.ts';
 import {
   command,
@@ -72,7 +72,7 @@ const increment = command('increment', increments, (model, system, { slot, amoun
   note('overage across tiers', parts.length > 1);
   const terms = model.terms().customMeters[slot];
   const summary =
-    metersOf(model)[
+    summarizeMeters(model)[
       { CUSTOM1: 'customMeter1', CUSTOM2: 'customMeter2', AGENTIC_API: 'agenticApi' }[slot] as 'agenticApi'
     ];
   const [row] = system.object.query<{ record: string }>(
@@ -276,7 +276,7 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
   note(altered && earlier.alter ? 'replay with another payload' : 'replay');
   // Work that is due by time alone is done first.
   system.object.inspect(model.nowMs);
-  const writesBefore = rowsOf(system.object);
+  const writesBefore = countRows(system.object);
   if (altered && earlier.alter) {
     const refused = earlier.alter(model.nowMs);
     expect(refused).toMatchObject({ ok: false });
@@ -285,10 +285,10 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
     const { text: _text, ...answer } = { text: undefined, ...earlier.answer };
     expect(earlier.repeat(model.nowMs)).toEqual(JSON.parse(JSON.stringify({ ...answer, replayed: true })));
   }
-  expect(rowsOf(system.object)).toEqual(writesBefore);
+  expect(countRows(system.object)).toEqual(writesBefore);
 });
 
-function rowsOf({ rows }: Clockwork): number[] {
+function countRows({ rows }: Clockwork): number[] {
   // Not the ledger: a retry may be the first to notice that a credit expired.
   return ['calls', 'meter_events', 'charges', 'idempotency_keys'].map((table) => rows(table));
 }

@@ -2,7 +2,7 @@
  * Random prices with any dimensions, and random usage that fits them or does not.
  */
 import fc from 'fast-check';
-import { COMPONENTS, purposeOf, type Rate, type RateCard } from '../../src/domain/price.ts';
+import { COMPONENTS, type Rate, type RateCard, ratePurpose } from '../../src/domain/price.ts';
 import { SERVICE_TIERS, SPEEDS, takeUsage, type Usage } from '../../src/domain/usage.ts';
 
 const REGIONS = ['eu', 'us', 'global'] as const;
@@ -30,7 +30,7 @@ export const card: fc.Arbitrary<RateCard> = fc
     {
       // Often all of them: otherwise the cost of hardly any usage would be known.
       some: fc.oneof(fc.constant(standard), fc.subarray(standard)),
-      others: fc.uniqueArray(rate, { maxLength: 40, selector: purposeOf }),
+      others: fc.uniqueArray(rate, { maxLength: 40, selector: ratePurpose }),
       billedAsWhole: fc.subarray(['imageInput' as const, 'cachedImageInput' as const]),
       regionalPercent: fc.constantFrom(100, 110),
       region: fc.constantFrom(...REGIONS),
@@ -41,7 +41,7 @@ export const card: fc.Arbitrary<RateCard> = fc
     snapshotId: 'a/b@1',
     provider: 'a',
     modelKey: 'a/b',
-    rates: [...some, ...others.filter((other) => !some.some((known) => purposeOf(known) === purposeOf(other)))],
+    rates: [...some, ...others.filter((other) => !some.some((known) => ratePurpose(known) === ratePurpose(other)))],
     ...more,
   }));
 

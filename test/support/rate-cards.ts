@@ -2,7 +2,7 @@
  * Rate cards in a short form, and costs that must be known, for tests.
  */
 import type { Component, RateCard } from '../../src/domain/price.ts';
-import { type Cost, costOf, type PricingMode } from '../../src/domain/pricing.ts';
+import { type Cost, computeCost, type PricingMode } from '../../src/domain/pricing.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 
 /** Nano-USD per million units. */
@@ -32,7 +32,7 @@ export function rateCard(rates: ShortRates, tiers: readonly ShortTier[] = [], mo
 
 /** The cost, which must be known. */
 export function knownCost(card: RateCard, usage: Usage, mode: PricingMode = 'standard'): Cost {
-  const priced = costOf(card, usage, mode);
+  const priced = computeCost(card, usage, mode);
   if (!priced.known) throw new Error(priced.reason);
   return priced.cost;
 }

@@ -4,7 +4,7 @@
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-export function bytesOf(...parts: readonly (string | Uint8Array | readonly number[])[]): Bytes {
+export function joinBytes(...parts: readonly (string | Uint8Array | readonly number[])[]): Bytes {
   const pieces = parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : Buffer.from(part)));
   return new Uint8Array(Buffer.concat(pieces));
 }
@@ -22,7 +22,7 @@ export interface WaveFormat {
 }
 
 export function waveChunk(name: string, content: Uint8Array, size = content.length): Bytes {
-  return bytesOf(name, u32(size), content, content.length % 2 === 1 ? [0] : []);
+  return joinBytes(name, u32(size), content, content.length % 2 === 1 ? [0] : []);
 }
 
 export function formatChunk({
@@ -34,12 +34,12 @@ export function formatChunk({
   bytesPerSecond = rate * blockAlign,
 }: WaveFormat = {}): Bytes {
   const fields = [...u16(format), ...u16(channels), ...u32(rate), ...u32(bytesPerSecond)];
-  return waveChunk('fmt ', bytesOf(fields, u16(blockAlign), u16(bits)));
+  return waveChunk('fmt ', joinBytes(fields, u16(blockAlign), u16(bits)));
 }
 
 export function waveOf(...chunks: readonly Uint8Array[]): Bytes {
   const size = chunks.reduce((sum, { length }) => sum + length, 4);
-  return bytesOf('RIFF', u32(size), 'WAVE', ...chunks);
+  return joinBytes('RIFF', u32(size), 'WAVE', ...chunks);
 }
 
 /** So many seconds of a plain WAV file. */
@@ -62,7 +62,7 @@ export const MP3_FRAME = mpegFrame(0xfffb9000, 417);
 export const SLOWEST_MP3_FRAME = mpegFrame(0xffe31800, 72);
 
 export function mp3(seconds: number): Bytes {
-  return bytesOf(...Array<Uint8Array>(Math.floor((seconds * 44_100) / 1_152)).fill(MP3_FRAME));
+  return joinBytes(...Array<Uint8Array>(Math.floor((seconds * 44_100) / 1_152)).fill(MP3_FRAME));
 }
 
 export interface OggPage {
@@ -77,7 +77,7 @@ export interface OggPage {
 
 export function oggPage({ serial = 1, flags = 0, granule = 0, segments, body, checksum }: OggPage): Bytes {
   const lacing = segments ?? lacingOf([body]);
-  const page = bytesOf(
+  const page = joinBytes(
     'OggS',
     [0, flags],
     u32(granule),
@@ -107,13 +107,13 @@ function checksumOf(bytes: Uint8Array): number {
   return Number(sum);
 }
 
-export const OPUS_HEAD = bytesOf('OpusHead', [1, 1], u16(312), u32(48_000), [0, 0, 0]);
-export const OPUS_TAGS = bytesOf('OpusTags', u32(4), 'test', u32(0));
+export const OPUS_HEAD = joinBytes('OpusHead', [1, 1], u16(312), u32(48_000), [0, 0, 0]);
+export const OPUS_TAGS = joinBytes('OpusTags', u32(4), 'test', u32(0));
 /** 20 ms of music in one frame. */
-export const OPUS_PACKET = bytesOf([31 << 3], new Uint8Array(60));
+export const OPUS_PACKET = joinBytes([31 << 3], new Uint8Array(60));
 
 export function vorbisHead(rate: number, blocks: number): Bytes {
-  return bytesOf([1], 'vorbis', u32(0), [1], u32(rate), u32(0), u32(0), u32(0), [blocks, 1]);
+  return joinBytes([1], 'vorbis', u32(0), [1], u32(rate), u32(0), u32(0), u32(0), [blocks, 1]);
 }
 
 /** A stream of one packet to begin with and others of sound, so many in a page. */
@@ -121,10 +121,10 @@ export function ogg(head: Uint8Array, packets: readonly Uint8Array[], perPage = 
   const pages = [oggPage({ flags: 2, body: head })];
   for (let at = 0; at < packets.length; at += perPage) {
     const some = packets.slice(at, at + perPage);
-    pages.push(oggPage({ segments: lacingOf(some), body: bytesOf(...some), granule: 0x7fffffff }));
+    pages.push(oggPage({ segments: lacingOf(some), body: joinBytes(...some), granule: 0x7fffffff }));
   }
-  return bytesOf(...pages);
+  return joinBytes(...pages);
 }
 
 /** The beginning of a FLAC file that says that it lasts ten hours. */
-export const FLAC = bytesOf('fLaC', [0x80, 0, 0, 34], new Uint8Array(34), new Uint8Array(900));
+export const FLAC = joinBytes('fLaC', [0x80, 0, 0, 34], new Uint8Array(34), new Uint8Array(900));

@@ -35,8 +35,8 @@ import {
   type Funding,
   gradedCost,
   type Price,
-  priceOf,
   ratePercent,
+  referencePrice,
   type TierPart,
   usdToNano,
 } from './reference-prices.ts';
@@ -207,7 +207,7 @@ export class ReferenceModel {
     const { replenish } = this.terms();
     this.cycle = { anchorMs: nowMs, step: 0, replenish };
     this.startMs = nowMs;
-    this.endMs = endOf(this.cycle);
+    this.endMs = cycleEnd(this.cycle);
   }
 
   terms(): Plan {
@@ -279,7 +279,7 @@ export class ReferenceModel {
 
   #startPeriod(startMs: number): void {
     this.startMs = startMs;
-    this.endMs = endOf(this.cycle);
+    this.endMs = cycleEnd(this.cycle);
     this.period += 1;
     this.taken = [];
     this.slots = noUnits();
@@ -309,7 +309,7 @@ export class ReferenceModel {
       // A date stays. A plan that never replenishes has none, and a plan that does gets one if it is missing.
       if (replenish === null || this.cycle.replenish === null) {
         this.cycle = { anchorMs: this.nowMs, step: 0, replenish };
-        this.endMs = endOf(this.cycle);
+        this.endMs = cycleEnd(this.cycle);
       }
     } else if (this.pending !== target) {
       this.pending = target;
@@ -735,7 +735,7 @@ export class ReferenceModel {
   }
 
   #tierOf(call: ModelCall, ending: Ending): { tier: Tier; price: Price } {
-    const price = priceOf(ending, ending.batch ?? call.batch);
+    const price = referencePrice(ending, ending.batch ?? call.batch);
     const premium = ending.isPremium ?? price?.premium ?? call.suggested === 'premium';
     return { tier: premium ? 'premium' : 'standard', price };
   }
@@ -986,7 +986,7 @@ function withDefault(request: Asked): Asked {
   return Object.values(request).some((wanted) => wanted === true) ? request : { standard: true };
 }
 
-function endOf({ anchorMs, step, replenish }: ReferenceModel['cycle']): number {
+function cycleEnd({ anchorMs, step, replenish }: ReferenceModel['cycle']): number {
   return replenish === null ? NEVER_MS : boundary(anchorMs, replenish, step + 1);
 }
 

@@ -82,7 +82,7 @@ function lineCost(milli: bigint, rate: string): bigint {
   return (milli * BigInt(rate) + NANO / 2n) / NANO;
 }
 
-export function priceOf({ card: index, used }: Ending, batch: boolean): Price {
+export function referencePrice({ card: index, used }: Ending, batch: boolean): Price {
   const rates = index === null ? undefined : RATES[index]?.[1];
   if (!rates) return null;
   const units = (count: number) => BigInt(count) * 1000n;

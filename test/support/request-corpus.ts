@@ -75,7 +75,7 @@ export function requestCorpus(dialect: CorpusDialect): CorpusRequest[] {
 }
 
 /** The fields of a body as a form, a list as one field for each of its items. */
-export function formOf(body: Record<string, unknown>): FormData {
+export function buildForm(body: Record<string, unknown>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(body))
     for (const item of Array.isArray(value) ? value : [value])

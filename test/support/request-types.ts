@@ -37,7 +37,7 @@ export const REQUEST_TYPES: Readonly<Record<RequestForm, () => Shape[]>> = {
   embeddings: () => [sdkType(`${OPENAI}/embeddings.d.ts`, 'EmbeddingCreateParams')],
   embedContent: () => [embedOne()],
   batchEmbedContents: () => [
-    objectOf('BatchEmbedContents', { model: TEXT, requests: { kind: 'list', item: embedOne } }),
+    objectShape('BatchEmbedContents', { model: TEXT, requests: { kind: 'list', item: embedOne } }),
   ],
   images: () => [sdkType(`${OPENAI}/images.d.ts`, 'ImageGenerateParamsBase')],
   imageEdits: () => [sdkType(`${OPENAI}/images.d.ts`, 'ImageEditParamsBase')],
@@ -59,7 +59,7 @@ function generateContent(): Shape {
   };
   const beside = config.filter(([name]) => BESIDE_CONFIG.has(name)).map(([name, { shape }]) => [name, shape] as const);
   const inside = config.filter(([name]) => !BESIDE_CONFIG.has(name));
-  return objectOf('GenerateContent', {
+  return objectShape('GenerateContent', {
     ...Object.fromEntries(beside),
     ...contents,
     generationConfig: { kind: 'object', name: 'GenerationConfig', members: () => new Map(inside) },
@@ -68,14 +68,14 @@ function generateContent(): Shape {
 
 function embedOne(): Shape {
   const config = without(sdkType(GENAI, 'EmbedContentConfig'), [...NOT_SENT]);
-  return objectOf('EmbedContent', {
+  return objectShape('EmbedContent', {
     model: TEXT,
     content: sdkType(GENAI, 'Content'),
     ...Object.fromEntries([...membersOf(config)].map(([name, { shape }]) => [name, shape])),
   });
 }
 
-function objectOf(name: string, shapes: Record<string, Shape>): Shape {
+function objectShape(name: string, shapes: Record<string, Shape>): Shape {
   const members = new Map(
     Object.entries(shapes).map(([key, shape]): [string, Member] => [key, { shape, optional: true }]),
   );

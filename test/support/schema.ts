@@ -11,7 +11,7 @@ export interface Migration {
 }
 
 /** An empty database in memory, with these statements run. */
-export function databaseOf(statements: readonly string[]): DatabaseSync {
+export function openDatabase(statements: readonly string[]): DatabaseSync {
   const database = new DatabaseSync(':memory:');
   for (const statement of statements) database.exec(statement);
   return database;
@@ -26,7 +26,7 @@ const RECORD =
  * migrations as applied.
  */
 export function schemaOf(migrations: readonly Migration[]): string[] {
-  using database = databaseOf(migrations.flatMap(({ queries }) => queries));
+  using database = openDatabase(migrations.flatMap(({ queries }) => queries));
   const created = database
     .prepare("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid")
     .all();

@@ -128,11 +128,11 @@ function shapeOfDeclaration({ declaration, place, name }: Found): Shape {
     );
     return { kind: 'union', options: values.map((value): Shape => ({ kind: 'literal', value })) };
   }
-  if (ts.isTypeAliasDeclaration(declaration)) return shapeOf(declaration.type, place);
-  return objectOf(name, () => membersOfInterface(declaration, place));
+  if (ts.isTypeAliasDeclaration(declaration)) return readShape(declaration.type, place);
+  return lazyObject(name, () => membersOfInterface(declaration, place));
 }
 
-function objectOf(name: string, read: () => Map<string, Member>): Shape {
+function lazyObject(name: string, read: () => Map<string, Member>): Shape {
   let members: Map<string, Member> | undefined;
   return {
     kind: 'object',
@@ -149,8 +149,9 @@ function membersOfInterface({ heritageClauses, members }: ts.InterfaceDeclaratio
   const inherited = (heritageClauses ?? []).flatMap(({ types }) =>
     types.flatMap(({ expression, typeArguments }) => {
       const name = expression.getText();
-      const of = TRANSPARENT.has(name) && typeArguments?.[0] ? shapeOf(typeArguments[0], outer) : referred(name, outer);
-      const left = name === 'Omit' ? optionsOf(shapeOf(typeArguments?.[1] as ts.TypeNode, outer)) : [];
+      const of =
+        TRANSPARENT.has(name) && typeArguments?.[0] ? readShape(typeArguments[0], outer) : referred(name, outer);
+      const left = name === 'Omit' ? optionsOf(readShape(typeArguments?.[1] as ts.TypeNode, outer)) : [];
       return [...membersOf(of)].filter(([member]) => !left.some((one) => 'value' in one && one.value === member));
     }),
   );
@@ -161,11 +162,11 @@ function membersIn(elements: readonly (ts.TypeElement | ts.Node)[], place: Place
   return elements.flatMap((element): [string, Member][] => {
     if (!(ts.isPropertySignature(element) || ts.isPropertyDeclaration(element)) || !element.type) return [];
     const name = ts.isStringLiteral(element.name) ? element.name.text : element.name.getText();
-    return [[name, { shape: shapeOf(element.type, place), optional: element.questionToken !== undefined }]];
+    return [[name, { shape: readShape(element.type, place), optional: element.questionToken !== undefined }]];
   });
 }
 
-function shapeOf(type: ts.TypeNode, place: Place): Shape {
+function readShape(type: ts.TypeNode, place: Place): Shape {
   switch (type.kind) {
     case ts.SyntaxKind.StringKeyword:
       return { kind: 'text' };
@@ -174,23 +175,23 @@ function shapeOf(type: ts.TypeNode, place: Place): Shape {
     case ts.SyntaxKind.BooleanKeyword:
       return { kind: 'truth' };
   }
-  if (ts.isParenthesizedTypeNode(type)) return shapeOf(type.type, place);
-  if (ts.isTypeOperatorNode(type)) return shapeOf(type.type, place);
+  if (ts.isParenthesizedTypeNode(type)) return readShape(type.type, place);
+  if (ts.isTypeOperatorNode(type)) return readShape(type.type, place);
   if (ts.isLiteralTypeNode(type)) return literalOf(type) ?? ANY;
-  if (ts.isArrayTypeNode(type)) return { kind: 'list', item: () => shapeOf(type.elementType, place) };
+  if (ts.isArrayTypeNode(type)) return { kind: 'list', item: () => readShape(type.elementType, place) };
   if (ts.isUnionTypeNode(type)) return unionOf(type, place);
   if (ts.isTypeLiteralNode(type)) {
     const isOpen = type.members.some(ts.isIndexSignatureDeclaration);
     if (isOpen) return ANY;
     const name = `${place.within.join('.')}@${type.pos}`;
-    return objectOf(name, () => new Map(membersIn(type.members, place)));
+    return lazyObject(name, () => new Map(membersIn(type.members, place)));
   }
   if (ts.isIntersectionTypeNode(type)) {
-    const parts = type.types.map((part) => shapeOf(part, place));
+    const parts = type.types.map((part) => readShape(part, place));
     // `string & {}` is any text.
     const plain = parts.find(({ kind }) => kind !== 'object' && kind !== 'any');
     if (plain && plain.kind !== 'union') return plain;
-    return objectOf(`${place.within.join('.')}@${type.pos}`, () => new Map(parts.flatMap((p) => [...membersOf(p)])));
+    return lazyObject(`${place.within.join('.')}@${type.pos}`, () => new Map(parts.flatMap((p) => [...membersOf(p)])));
   }
   if (ts.isTypeReferenceNode(type)) return shapeOfReference(type, place);
   return ANY;
@@ -209,7 +210,7 @@ function unionOf({ types }: ts.UnionTypeNode, place: Place): Shape {
   const isNothing = (type: ts.TypeNode) =>
     type.kind === ts.SyntaxKind.UndefinedKeyword ||
     (ts.isLiteralTypeNode(type) && type.literal.kind === ts.SyntaxKind.NullKeyword);
-  const options = types.filter((type) => !isNothing(type)).flatMap((type) => optionsOf(shapeOf(type, place)));
+  const options = types.filter((type) => !isNothing(type)).flatMap((type) => optionsOf(readShape(type, place)));
   const [only] = options;
   return options.length === 1 && only ? only : { kind: 'union', options };
 }
@@ -217,8 +218,8 @@ function unionOf({ types }: ts.UnionTypeNode, place: Place): Shape {
 function shapeOfReference(type: ts.TypeReferenceNode, place: Place): Shape {
   const name = type.typeName.getText();
   const [argument] = type.typeArguments ?? [];
-  if (argument && LISTS.has(name)) return { kind: 'list', item: () => shapeOf(argument, place) };
-  if (argument && TRANSPARENT.has(name)) return shapeOf(argument, place);
+  if (argument && LISTS.has(name)) return { kind: 'list', item: () => readShape(argument, place) };
+  if (argument && TRANSPARENT.has(name)) return readShape(argument, place);
   return referred(name, place);
 }
 

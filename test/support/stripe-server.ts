@@ -92,7 +92,7 @@ export async function startStripe(): Promise<StripeServer> {
     requests.push({ headers: request.headers, body });
     const answered = answer(account, request, body, faults.shift());
     if (answered === 'CUT') response.socket?.resetAndDestroy();
-    else if (answered === 'HANG') account.holdKey(keyOf(request), response);
+    else if (answered === 'HANG') account.holdKey(idempotencyKey(request), response);
     else send(request, response, answered);
   });
   return {
@@ -131,11 +131,11 @@ function answer(
   const refused = early ?? refuseCall(request);
   if (refused) return refused;
   if (fault === 'HANG') return 'HANG';
-  const recorded = account.createMeterEvent(keyOf(request), body, fault === 'SERVER_ERROR');
+  const recorded = account.createMeterEvent(idempotencyKey(request), body, fault === 'SERVER_ERROR');
   return fault === 'CUT_AFTER' ? 'CUT' : recorded;
 }
 
-const keyOf = ({ headers }: IncomingMessage) => String(headers['idempotency-key'] ?? '');
+const idempotencyKey = ({ headers }: IncomingMessage) => String(headers['idempotency-key'] ?? '');
 
 function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: StripeAnswer): void {
   const json = typeof body !== 'string';

@@ -31,7 +31,7 @@ export function sampleOfEach<T>(cases: readonly T[], kindOf: (one: T) => string,
 
 /** How far the share in a sample may be from the share in all cases: a sample is drawn without putting back. */
 export function missOf(share: number, sample: number, all: number): number {
-  return DEVIATIONS * Math.sqrt(((share * (1 - share)) / sample) * restOf(sample, all));
+  return DEVIATIONS * Math.sqrt(((share * (1 - share)) / sample) * skippedShare(sample, all));
 }
 
 /** The same for the ratio of two sums, from the pairs of the sample. */
@@ -40,10 +40,10 @@ export function ratioMissOf(pairs: readonly (readonly [of: number, to: number])[
   const [of, to] = [sum(0), sum(1)];
   if (to === 0) return 0;
   const squares = pairs.reduce((total, [one, other]) => total + (one - (of / to) * other) ** 2, 0);
-  return (DEVIATIONS / to) * Math.sqrt(squares * restOf(pairs.length, all));
+  return (DEVIATIONS / to) * Math.sqrt(squares * skippedShare(pairs.length, all));
 }
 
 /** The share of the variance that remains if the sample has so many of all cases. */
-function restOf(sample: number, all: number): number {
+function skippedShare(sample: number, all: number): number {
   return Math.max(0, all - sample) / Math.max(1, all - 1);
 }

@@ -6,7 +6,7 @@ import { env, exports } from 'cloudflare:workers';
 import { expect, vi } from 'vitest';
 import type { Customer } from '../../durable-objects/customer.ts';
 import type { Env } from '../../src/env.ts';
-import { projectorsOf } from '../../src/objects/projectors.ts';
+import { listProjectors } from '../../src/objects/projectors.ts';
 import { Api, createTenant, OPERATOR_TOKEN, type Tenant } from './api.ts';
 
 export const bindings = env as unknown as Env;
@@ -34,7 +34,7 @@ export async function deliverToD1(organizationId: string, customerId: string): P
 
 /** Fires the alarms of all projectors. */
 export async function fireProjectors(): Promise<void> {
-  await Promise.all(projectorsOf(bindings, 'DB').map((projector) => runDurableObjectAlarm(projector())));
+  await Promise.all(listProjectors(bindings, 'DB').map((projector) => runDurableObjectAlarm(projector())));
 }
 
 const KEY_TOLD_MS_MAX = 60_000;

@@ -125,11 +125,12 @@ class Reading {
       if (AS_JSON.has(name)) this.#text += bytes(JSON.stringify(value) ?? '');
       this.#read(value, name, NOT_READ.has(name) || AS_JSON.has(name));
     }
-    this.#text += MESSAGE_TOKENS * listOf(arrived.body.messages ?? arrived.body.input ?? arrived.body.contents).length;
+    this.#text +=
+      MESSAGE_TOKENS * listOrEmpty(arrived.body.messages ?? arrived.body.input ?? arrived.body.contents).length;
     if (this.#tools().length > 0) this.#text += TOOLS_TOKENS;
     const { form, model, body } = arrived;
     const searches = form === 'chat' && (body.web_search_options ?? body.search_parameters ?? body.enable_search);
-    if (this.#tools().some(isHosted) || listOf(body.mcp_servers).length > 0 || searches || SEARCHES.test(model))
+    if (this.#tools().some(isHosted) || listOrEmpty(body.mcp_servers).length > 0 || searches || SEARCHES.test(model))
       this.#bringsContent = this.#runsTools = true;
   }
 
@@ -224,9 +225,9 @@ class Reading {
     const { body } = this.#arrived;
     const configs = [body, body.generationConfig, body.generation_config].filter(isObject);
     const words = configs.flatMap((config) => [
-      ...listOf(config.modalities),
-      ...listOf(config.responseModalities),
-      ...listOf(config.response_modalities),
+      ...listOrEmpty(config.modalities),
+      ...listOrEmpty(config.responseModalities),
+      ...listOrEmpty(config.response_modalities),
     ]);
     if (
       modality === 'audio' &&
@@ -276,8 +277,8 @@ class Reading {
   /** Includes the tools in items of the input, and inside other tools. */
   #tools(): Json[] {
     const { body } = this.#arrived;
-    const holders = [body, ...listOf(body.input).filter(isObject)];
-    return holders.flatMap((holder) => listOf(holder.tools)).filter(isObject);
+    const holders = [body, ...listOrEmpty(body.input).filter(isObject)];
+    return holders.flatMap((holder) => listOrEmpty(holder.tools)).filter(isObject);
   }
 
   /** The tiers at which the vendor may serve it. */
@@ -469,10 +470,10 @@ function bytes(text: string): number {
 
 /** Texts that each have a context for themselves. A list of tokens is one text. */
 function separateInputs(list: unknown): number {
-  return typeof listOf(list)[0] === 'number' ? 1 : listOf(list).length;
+  return typeof listOrEmpty(list)[0] === 'number' ? 1 : listOrEmpty(list).length;
 }
 
-function listOf(value: unknown): unknown[] {
+function listOrEmpty(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 

@@ -27,7 +27,7 @@ import { METERS, SLOT_METERS } from '../../src/domain/meters.ts';
 import type { Replenish } from '../../src/domain/period.ts';
 import type { PlanVersion } from '../../src/domain/plan.ts';
 import { TIERS } from '../../src/domain/tiers.ts';
-import { balanceOf, grantCredit } from '../../src/domain/wallet.ts';
+import { grantCredit, sumBalance } from '../../src/domain/wallet.ts';
 import { plan } from './fixtures.ts';
 
 const NOW = Date.UTC(2026, 10, 20);
@@ -51,7 +51,7 @@ const opened = (on: PlanVersion): Account =>
     NOW,
   );
 
-const idsOf = ({ subscription: { plan, pending } }: Account) => [
+const versionIds = ({ subscription: { plan, pending } }: Account) => [
   plan.usagePlanVersionId,
   pending?.usagePlanVersionId ?? null,
 ];
@@ -74,12 +74,12 @@ describe('a migration to the newest version', () => {
   const newest = version('pro', 3);
 
   test('applies now, or at the next replenishment', () => {
-    expect(idsOf(migratePlan(old, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
+    expect(versionIds(migratePlan(old, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
     const later = migratePlan(old, newest, 'AT_NEXT_REPLENISH', NOW);
-    expect(idsOf(later)).toEqual(['pro:v1', 'pro:v3']);
+    expect(versionIds(later)).toEqual(['pro:v1', 'pro:v3']);
     expect(revisionsOf(later)).toEqual([2, 2]);
     expect(migratePlan(later, newest, 'AT_NEXT_REPLENISH', NOW)).toBe(later);
-    expect(idsOf(migratePlan(later, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
+    expect(versionIds(migratePlan(later, newest, 'NOW', NOW))).toEqual(['pro:v3', null]);
   });
 
   test('leaves the newest version, a newer one and another plan as they are', () => {
@@ -92,11 +92,11 @@ describe('a migration to the newest version', () => {
 
   test('keeps a pending change to another plan, and renews one to an older version', () => {
     const leaving = changePlan(old, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
-    expect(idsOf(migratePlan(leaving, newest, 'NOW', NOW))).toEqual(['pro:v3', 'team:v1']);
+    expect(versionIds(migratePlan(leaving, newest, 'NOW', NOW))).toEqual(['pro:v3', 'team:v1']);
     expect(migratePlan(leaving, newest, 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
     const joining = changePlan(opened(version('team', 1)), version('pro', 2), 'AT_NEXT_REPLENISH', NOW);
     for (const when of ['NOW', 'AT_NEXT_REPLENISH'] as const)
-      expect(idsOf(migratePlan(joining, newest, when, NOW))).toEqual(['team:v1', 'pro:v3']);
+      expect(versionIds(migratePlan(joining, newest, when, NOW))).toEqual(['team:v1', 'pro:v3']);
   });
 });
 
@@ -163,7 +163,7 @@ test.each(['IMMEDIATE_PRORATED', 'AT_NEXT_REPLENISH'] as const)(
     expect(changePlan(account, version('pro', 1), strategy, NOW)).toBe(account);
     const leaving = changePlan(account, version('team', 1), 'AT_NEXT_REPLENISH', NOW);
     expect(changePlan(leaving, version('team', 1), 'AT_NEXT_REPLENISH', NOW)).toBe(leaving);
-    expect(idsOf(changePlan(leaving, version('pro', 1), strategy, NOW))).toEqual(['pro:v1', null]);
+    expect(versionIds(changePlan(leaving, version('pro', 1), strategy, NOW))).toEqual(['pro:v1', null]);
   },
 );
 
@@ -188,7 +188,7 @@ test('credit that has expired is removed once, in a revision of its own', () => 
   expect(revisionsOf(rich)).toEqual([2, 1]);
   expect(expireDue(rich, NOW + 9)).toBe(rich);
   const poor = expireDue(rich, NOW + 10);
-  expect([poor.revision, balanceOf(poor.wallet, 'USD')]).toEqual([3, 0n]);
+  expect([poor.revision, sumBalance(poor.wallet, 'USD')]).toEqual([3, 0n]);
   expect(expireDue(poor, NOW + 20)).toBe(poor);
 });
 

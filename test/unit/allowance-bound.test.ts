@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { beginCall, outputTokensByTier } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import type { Capability } from '../../src/domain/plan.ts';
@@ -15,7 +15,7 @@ import { callBound } from '../../src/gateway/demand/call-bound.ts';
 import { endpointAt } from '../../src/gateway/demand/endpoints.ts';
 import { outputAsked, withOutputBound } from '../../src/gateway/demand/output.ts';
 import { asAllowed } from '../../src/gateway/demand/safe.ts';
-import { searchesOf, tokensPerAnswer } from '../../src/gateway/service-calls/output.ts';
+import { searchesMax, tokensPerAnswer } from '../../src/gateway/service-calls/output.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, plan, usage } from '../unit/fixtures.ts';
 
@@ -75,14 +75,14 @@ function called(from: Account, { kind, path, body }: Request, thinks: boolean): 
   const admission = {
     ...({ callId: asCallId('c'), canceled: false, entitlementHints: begun.decision.hints } as const),
     allowed: begun.call.allowed,
-    outputTokens: outputTokensOf(begun.call),
+    outputTokens: outputTokensByTier(begun.call),
     ...(allowance?.searches !== undefined && { searches: allowance.searches }),
   };
   const endpoint = endpointAt(path)?.name;
   if (!endpoint) throw new Error('an endpoint of the tables');
   const perAnswer = tokensPerAnswer({ tier: TIER, bound }, admission);
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path }, perAnswer);
-  const searches = searchesOf({ bound }, admission);
+  const searches = searchesMax({ bound }, admission);
   const sent = asAllowed(bounded, { endpoint, kind, searches, onCredit: false }).body as Record<string, unknown>;
   const written = outputAsked(sent, path);
   const searched =

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { API_KEY_PATTERN, KEY_PREFIXES } from '../../src/contract/scopes.ts';
-import { networkOf } from '../../src/http/middleware/address-limits.ts';
+import { addressNetwork } from '../../src/http/middleware/address-limits.ts';
 import { createApiKey, hasChecksum } from '../../src/platform/api-key.ts';
 
 describe('an API key', () => {
@@ -42,5 +42,5 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['::ffff:203.0.113.7', '::ffff:203.0.113.7'],
 ])('the address %s counts as %s', (address, network) => {
-  expect(networkOf(address)).toBe(network);
+  expect(addressNetwork(address)).toBe(network);
 });

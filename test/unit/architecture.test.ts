@@ -232,7 +232,7 @@ function violations(files: Map<string, string>): string[] {
 }
 
 /** The imports of each file, including types. */
-function targetsOf(files: Map<string, string>): Map<string, string[]> {
+function importTargets(files: Map<string, string>): Map<string, string[]> {
   return new Map(
     [...files].map(([file, source]) => [file, importsOf(source).map(({ path }) => posix.join(dirname(file), path))]),
   );
@@ -241,7 +241,7 @@ function targetsOf(files: Map<string, string>): Map<string, string[]> {
 /** The imports of each room from other rooms. */
 function roomsOf(files: Map<string, string>): Map<string, string[]> {
   const targets = new Map<string, string[]>();
-  for (const [file, imported] of targetsOf(files)) {
+  for (const [file, imported] of importTargets(files)) {
     const others = imported.map(roomOf).filter((room) => room !== roomOf(file));
     targets.set(roomOf(file), [...(targets.get(roomOf(file)) ?? []), ...others]);
   }
@@ -296,7 +296,7 @@ test('every import follows the arrows', () => {
 });
 
 test('no files import each other in a circle', () => {
-  expect(circles(targetsOf(house))).toEqual([]);
+  expect(circles(importTargets(house))).toEqual([]);
 });
 
 test('no rooms import each other in a circle', () => {
@@ -417,7 +417,7 @@ describe('domain', () => {
 
 test('what a request can be billed for is computed by rules: it knows no use case and nothing stored', () => {
   const demand = [...house].filter(([file]) => file.startsWith('src/gateway/demand/'));
-  const targets = [...targetsOf(new Map(demand)).values()].flat();
+  const targets = [...importTargets(new Map(demand)).values()].flat();
   expect(demand.length).toBeGreaterThan(5);
   expect(
     targets.filter((file) => !/^src\/(?:gateway\/demand|vendors|catalog|contract|domain|platform)\//.test(file)),
@@ -466,7 +466,7 @@ describe('this test notices', () => {
       ['src/domain/b.ts', "import { a } from './a.ts';"],
       ['src/domain/c.ts', "import { a } from './a.ts';\nimport './c.ts';"],
     ]);
-    expect(circles(targetsOf(files))).toEqual([['src/domain/a.ts', 'src/domain/b.ts'], ['src/domain/c.ts']]);
+    expect(circles(importTargets(files))).toEqual([['src/domain/a.ts', 'src/domain/b.ts'], ['src/domain/c.ts']]);
   });
 
   test('a circle of two rooms whose files are in none', () => {
@@ -474,7 +474,7 @@ describe('this test notices', () => {
       ['src/objects/a.ts', "import type { B } from '../history/b.ts';"],
       ['src/history/c.ts', "import { d } from '../objects/d.ts';"],
     ]);
-    expect(circles(targetsOf(files))).toEqual([]);
+    expect(circles(importTargets(files))).toEqual([]);
     expect(circles(roomsOf(files))).toEqual([['objects', 'history']]);
   });
 });

@@ -6,15 +6,15 @@ import { describe, expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { NO_REVIEWS, type Reviews } from '../../src/catalog/reviews.ts';
 import type { AutopilotEntry } from '../../src/domain/model-mappings.ts';
-import { type RateCard, rateOf } from '../../src/domain/price.ts';
+import { buildRate, type RateCard } from '../../src/domain/price.ts';
 import type { Traffic } from '../../src/domain/traffic-cost.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
 import {
   decideSwitch,
   dueSwitch,
+  findSuccessor,
   priceChange,
   type SwitchFacts,
-  successorOf,
 } from '../../src/readings/radar/autopilot.ts';
 
 const DAY = 86_400_000;
@@ -71,7 +71,7 @@ const entry = (name: string, more: Partial<AutopilotEntry> = {}): AutopilotEntry
 const view = (nowMs: number, reviews: Reviews = NO_REVIEWS) => ({ catalog: CATALOG, reviews, nowMs });
 const card = (inputUsd: string, outputUsd = inputUsd): RateCard => ({
   ...{ snapshotId: 's', provider: 'openai', modelKey: 'openai/x' },
-  rates: [rateOf('input', inputUsd, 1_000_000), rateOf('output', outputUsd, 1_000_000)],
+  rates: [buildRate('input', inputUsd, 1_000_000), buildRate('output', outputUsd, 1_000_000)],
 });
 const SAME: SwitchFacts = {
   vendors: new Set(['openai']),
@@ -95,9 +95,9 @@ function decide(
   const on = view(nowMs, reviews);
   const due = dueSwitch(on, 'standard', of);
   if (!due) return null;
-  return decideSwitch(on, due, successorOf(on, due), { ...SAME, ...facts });
+  return decideSwitch(on, due, findSuccessor(on, due), { ...SAME, ...facts });
 }
-const codesOf = (decision: ReturnType<typeof decide>) =>
+const refusalCodes = (decision: ReturnType<typeof decide>) =>
   decision?.to === null ? decision.refused.reasons.map(({ code }) => code) : decision?.to;
 
 describe('the day', () => {
@@ -106,7 +106,7 @@ describe('the day', () => {
     const fromMs = SHUTDOWN - switchDaysBefore * DAY;
     expect(decide(of, { nowMs: fromMs - 1 })).toBeNull();
     for (const nowMs of [fromMs, fromMs + DAY - 1, fromMs + DAY, SHUTDOWN + 400 * DAY])
-      expect(codesOf(decide(of, { nowMs }))).toBe('openai/new');
+      expect(refusalCodes(decide(of, { nowMs }))).toBe('openai/new');
   });
 
   test('does not come for a model without a date, in use, of another day, or unknown', () => {
@@ -130,12 +130,12 @@ describe('the replacement', () => {
   });
 
   test('that is itself on its way out is followed to a live one, as the lookup does', () => {
-    expect(codesOf(decide(entry('to-elder')))).toBe('openai/new');
+    expect(refusalCodes(decide(entry('to-elder')))).toBe('openai/new');
   });
 
   test('is the reviewed one if the entry says so, and no other', () => {
     const of = entry('old', { switchTo: 'reviewed' });
-    expect(codesOf(decide(of))).toEqual(['NO_REPLACEMENT']);
+    expect(refusalCodes(decide(of))).toEqual(['NO_REPLACEMENT']);
     const decision = decide(of, { reviews: reviewed('openai/old', 'openai/preview') });
     expect(decision).toMatchObject({
       to: 'openai/preview',
@@ -144,11 +144,11 @@ describe('the replacement', () => {
         reason: expect.stringContaining('reviewed by an operator on 2026-11-01: measured'),
       },
     });
-    expect(codesOf(decide(of, { reviews: reviewed('openai/old', 'openai/elder'), nowMs: SHUTDOWN - DAY }))).toEqual([
-      'REPLACEMENT_ENDS',
-    ]);
-    expect(codesOf(decide(of, { reviews: reviewed('openai/old', 'openai/elder') }))).toEqual(['NO_REPLACEMENT']);
-    expect(codesOf(decide(of, { reviews: reviewed('openai/old', 'openai/other-kind') }))).toEqual(['OTHER_KIND']);
+    expect(
+      refusalCodes(decide(of, { reviews: reviewed('openai/old', 'openai/elder'), nowMs: SHUTDOWN - DAY })),
+    ).toEqual(['REPLACEMENT_ENDS']);
+    expect(refusalCodes(decide(of, { reviews: reviewed('openai/old', 'openai/elder') }))).toEqual(['NO_REPLACEMENT']);
+    expect(refusalCodes(decide(of, { reviews: reviewed('openai/old', 'openai/other-kind') }))).toEqual(['OTHER_KIND']);
   });
 
   test.each([
@@ -161,18 +161,18 @@ describe('the replacement', () => {
     ['to-closed', 'LIMITED'],
     ['to-kind', 'OTHER_KIND'],
   ])('of %s is none that the autopilot takes: %s', (name, code) => {
-    expect(codesOf(decide(entry(name)))).toEqual([code]);
+    expect(refusalCodes(decide(entry(name)))).toEqual([code]);
   });
 
   test('needs credentials, and a model at another channel has other dates', () => {
-    expect(codesOf(decide(entry('old'), { vendors: new Set(['azure-openai']) }))).toEqual(['NO_CREDENTIALS']);
+    expect(refusalCodes(decide(entry('old'), { vendors: new Set(['azure-openai']) }))).toEqual(['NO_CREDENTIALS']);
     for (const name of ['azure-openai/old', 'azure/old'])
-      expect(codesOf(decide(entry(name)))).toEqual(['OTHER_CHANNEL']);
+      expect(refusalCodes(decide(entry(name)))).toEqual(['OTHER_CHANNEL']);
   });
 
   test('must be known to have what is required: unknown is a refusal', () => {
     const needs = (name: string, requiredCapabilities: string[]) =>
-      codesOf(decide(entry(name, { requiredCapabilities })));
+      refusalCodes(decide(entry(name, { requiredCapabilities })));
     expect(needs('old', ['tools', 'vision'])).toBe('openai/new');
     expect(needs('old', ['tools', 'web_search'])).toEqual(['CAPABILITY']);
     expect(needs('to-bare', ['tools'])).toEqual(['CAPABILITY']);
@@ -182,7 +182,9 @@ describe('the replacement', () => {
 
 describe('the price', () => {
   const at = (to: string, maxPriceIncreasePercent: number, more: Partial<SwitchFacts> = {}) =>
-    codesOf(decide(entry('old', { maxPriceIncreasePercent }), { prices: { from: card('1'), to: card(to) }, ...more }));
+    refusalCodes(
+      decide(entry('old', { maxPriceIncreasePercent }), { prices: { from: card('1'), to: card(to) }, ...more }),
+    );
 
   test('is at most the bound: at it and below it the switch is made, above it refused', () => {
     expect(at('1', 0)).toBe('openai/new');
@@ -230,6 +232,6 @@ describe('the price', () => {
       ...{ vendors: new Set<string>(), prices: { from: card('1'), to: card('3') } },
     });
     expect(decision).toMatchObject({ refused: { model: 'to-preview', replacement: 'openai/preview' } });
-    expect(codesOf(decision)).toEqual(['PREVIEW', 'CAPABILITY', 'NO_CREDENTIALS', 'PRICE']);
+    expect(refusalCodes(decision)).toEqual(['PREVIEW', 'CAPABILITY', 'NO_CREDENTIALS', 'PRICE']);
   });
 });

@@ -11,11 +11,11 @@ import {
   type BatchHold,
   decideBatch,
   giveBackLine,
-  heldOf,
   holdBatch,
   type Lines,
   type LinesByTier,
   releaseBatch,
+  sumHeld,
 } from '../../src/domain/batch-hold.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { endCall } from '../../src/domain/call.ts';
@@ -37,7 +37,7 @@ const TOKEN = 1_000n;
 const NOTHING_OPEN = { allowUnpricedModels: false, creditOpen: [] };
 
 /** Lines of the standard tier with these bounds of their outputs. */
-function linesOf(bounds: readonly number[]): LinesByTier {
+function buildLines(bounds: readonly number[]): LinesByTier {
   const model = batchModel({ kind: 'openai' }, { available: true, card: CARD }, LIMITS);
   return bounds.reduce<LinesByTier>(
     (lines, max_tokens) =>
@@ -82,7 +82,7 @@ function record(before: ReturnType<typeof customer>, hold: BatchHold, tokens: nu
 
 describe('what some of the lines hold', () => {
   test('is all lines together, or that many of the largest one, whichever is less', () => {
-    const lines = linesOf([100, 10, 10]);
+    const lines = buildLines([100, 10, 10]);
     const balance = 1_000n;
     for (const [calls, cost] of [
       [0, 120n],
@@ -94,7 +94,7 @@ describe('what some of the lines hold', () => {
         plan({ limits: { standardCalls: calls }, payg: { enabled: true, markupPercent: 0 } }),
         balance,
       );
-      const { reserved, nanoUsd } = heldOf(held(of, lines));
+      const { reserved, nanoUsd } = sumHeld(held(of, lines));
       expect([reserved.standardCalls, inTokens(nanoUsd)]).toEqual([calls, cost]);
     }
   });
@@ -116,7 +116,7 @@ describe('what some of the lines hold', () => {
             plan({ limits: { standardCalls: calls, standardTokens: tokens }, payg: PAYG, reserveOutputTokens: 1 }),
             balance,
           );
-          const lines = linesOf(all.map(([bound]) => bound));
+          const lines = buildLines(all.map(([bound]) => bound));
           const decided = decideBatch(of, wants(lines), { expiresAtMs: EXPIRES, nowMs: NOW });
           if (!decided.ok) return;
           let state = { account: holdBatch(of, decided.hold), hold: decided.hold };
@@ -133,7 +133,7 @@ describe('what some of the lines hold', () => {
             expect(next.call.credit?.exceededNanoUsd).toBeUndefined();
             state = next;
           }
-          expect(heldOf(state.hold)).toEqual({
+          expect(sumHeld(state.hold)).toEqual({
             reserved: { searches: 0, standardCalls: 0, standardTokens: 0 },
             nanoUsd: 0n,
           });
@@ -147,9 +147,9 @@ describe('what some of the lines hold', () => {
     fc.assert(
       fc.property(outputs, (all) => {
         const of = customer(plan({ limits: { standardCalls: 0 }, payg: PAYG }), 1_000_000n);
-        const hold = held(of, linesOf(all.map(([bound]) => bound)));
+        const hold = held(of, buildLines(all.map(([bound]) => bound)));
         const next = record(holdBatch(of, hold), hold, 0);
-        expect(heldOf(next.hold).nanoUsd).toBeLessThanOrEqual(heldOf(hold).nanoUsd);
+        expect(sumHeld(next.hold).nanoUsd).toBeLessThanOrEqual(sumHeld(hold).nanoUsd);
         expect(releaseBatch(next.account, next.hold)).toMatchObject({ wallet: { held: '0' } });
       }),
     );
@@ -159,7 +159,7 @@ describe('what some of the lines hold', () => {
     'lines that an allowance was held for are not charged although its tokens are used up meanwhile (balance %d)',
     (balance) => {
       const of = customer(plan({ limits: { standardTokens: 10 }, payg: PAYG }), balance);
-      const hold = held(of, linesOf([8, 8, 8]));
+      const hold = held(of, buildLines([8, 8, 8]));
       let state = { account: holdBatch(of, hold), hold };
       for (let line = 0; line < 3; line += 1) {
         const next = record(state.account, state.hold, 8);
@@ -171,9 +171,9 @@ describe('what some of the lines hold', () => {
 
   test('a line of which something has no rate is charged all that it held', () => {
     const of = customer(plan({ limits: { standardCalls: 0 }, payg: PAYG }), 1_000_000n);
-    const hold = held(of, linesOf([8, 8]));
+    const hold = held(of, buildLines([8, 8]));
     const { outcome } = record(holdBatch(of, hold), hold, 2, { audioOutputTokens: 1 });
-    const share = heldOf(held(of, linesOf([8]))).nanoUsd;
+    const share = sumHeld(held(of, buildLines([8]))).nanoUsd;
     expect(outcome).toMatchObject({
       price: { status: 'UNAVAILABLE' },
       charge: { basis: 'HELD', amountNanoUsd: String(share) },
@@ -182,7 +182,7 @@ describe('what some of the lines hold', () => {
 
   test('a call that a failed line did not take is free for the lines after it, before credit pays', () => {
     const of = customer(plan({ limits: { standardCalls: 1 }, payg: PAYG }), 1_000n);
-    const hold = held(of, linesOf([10, 10]));
+    const hold = held(of, buildLines([10, 10]));
     const failed = {
       ...record(holdBatch(of, hold), hold, 0),
       account: holdBatch(of, hold),
@@ -198,7 +198,7 @@ describe('a batch is denied', () => {
     const decided = decideBatch(of, wants(lines, searches), { expiresAtMs: EXPIRES, nowMs: NOW });
     return decided.ok ? null : decided.denial;
   };
-  const lines = linesOf([100, 100]);
+  const lines = buildLines([100, 100]);
 
   test('for want of calls, of tokens that the plan reserves, or of searches; a plan that only informs denies nothing', () => {
     const exceeds = { kind: 'standard', lines: 2, left: 1 };
@@ -213,7 +213,7 @@ describe('a batch is denied', () => {
     });
     const informing = plan({ limitType: 'NONE', limits: { standardCalls: 1, searches: 1 } });
     expect(denial(customer(informing), lines, 2)).toBeNull();
-    expect(heldOf(held(customer(informing), lines)).reserved.standardCalls).toBe(2);
+    expect(sumHeld(held(customer(informing), lines)).reserved.standardCalls).toBe(2);
   });
 
   test('for want of credit, or because open calls hold it', () => {
@@ -221,8 +221,8 @@ describe('a batch is denied', () => {
     expect(denial(customer(payg, 220n), lines)).toMatchObject({ code: 'CREDIT_REQUIRED' });
     expect(denial(customer(payg, 221n), lines)).toBeNull();
     const of = customer(payg, 300n);
-    expect(denial(holdBatch(of, held(of, linesOf([100]))), lines)).toMatchObject({ code: 'BALANCE_HELD' });
-    expect(denial(customer(payg), linesOf([])), 'without lines').toBeNull();
+    expect(denial(holdBatch(of, held(of, buildLines([100]))), lines)).toMatchObject({ code: 'BALANCE_HELD' });
+    expect(denial(customer(payg), buildLines([])), 'without lines').toBeNull();
   });
 });
 
@@ -262,7 +262,7 @@ describe('the bound of a line', () => {
 
 test('lines that cannot be read are told by tier and by what pays, and cost no more than is held', () => {
   const of = customer(plan({ limits: { standardCalls: 2 }, payg: PAYG, reserveOutputTokens: 1 }), 10_000n);
-  const hold = held(of, linesOf([100, 20, 20, 20]));
+  const hold = held(of, buildLines([100, 20, 20, 20]));
   const parts = unreadLines(hold, 3);
   expect(parts.map(({ payer, lines }) => [payer, lines])).toEqual([
     ['allowance', 2],

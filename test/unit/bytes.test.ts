@@ -3,12 +3,12 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { linesOf, readBounded } from '../../src/platform/bytes.ts';
+import { readBounded, streamLines } from '../../src/platform/bytes.ts';
 
 const encoder = new TextEncoder();
 
 /** A stream of the text, cut at the given positions; `cancelled` tells whether it was released before its end. */
-function streamOf(text: string, cuts: readonly number[] = []) {
+function cutStream(text: string, cuts: readonly number[] = []) {
   const bytes = encoder.encode(text);
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   const chunks = [...at, bytes.length]
@@ -42,7 +42,7 @@ describe('a body', () => {
         fc.array(fc.nat(200), { maxLength: 8 }),
         fc.nat(60),
         async (text, cuts, bytesMax) => {
-          const { body } = streamOf(text, cuts);
+          const { body } = cutStream(text, cuts);
           const read = await readBounded(body, bytesMax);
           const fits = encoder.encode(text).length <= bytesMax;
           expect(read && new TextDecoder().decode(read)).toEqual(fits ? text : null);
@@ -93,8 +93,8 @@ describe('lines', () => {
             .split('\n')
             .map((line, index) => ({ number: index + 1, text: line, cut: false, shortened: false }))
             .filter((line) => line.text.trim() !== '');
-          const { body } = streamOf(text, cuts);
-          expect(await Array.fromAsync(linesOf(body, 1_000))).toEqual(expected);
+          const { body } = cutStream(text, cuts);
+          expect(await Array.fromAsync(streamLines(body, 1_000))).toEqual(expected);
         },
       ),
     );
@@ -103,8 +103,8 @@ describe('lines', () => {
   test('that are too long are truncated, and those after them are complete', async () => {
     const long = `{"custom_id":"big","x":"${'y'.repeat(20_000)}"}`;
     for (const cuts of [[], [5], [10_000, 20_010], Array.from({ length: 50 }, (_, index) => index * 400)]) {
-      const { body } = streamOf(`first\n${long}\nlast`, cuts);
-      const [first, cut, last] = await Array.fromAsync(linesOf(body, 5_000));
+      const { body } = cutStream(`first\n${long}\nlast`, cuts);
+      const [first, cut, last] = await Array.fromAsync(streamLines(body, 5_000));
       expect([first, last]).toEqual([
         { number: 1, text: 'first', cut: false, shortened: false },
         { number: 3, text: 'last', cut: false, shortened: false },

@@ -12,7 +12,7 @@ import type { PricedPart } from '../../src/domain/call-parts.ts';
 import { amendCall, repriceCall, reverseCall } from '../../src/domain/correct-call.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import { withEstimate, withLostAttempts } from '../../src/domain/lost-call.ts';
-import { inMode, multiplierOf, type ResolvedPrice } from '../../src/domain/pricing.ts';
+import { costMultiplier, inMode, type ResolvedPrice } from '../../src/domain/pricing.ts';
 import { grantCredit } from '../../src/domain/wallet.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { account, type PartialUsage, type PlanChange, plan, usage } from './fixtures.ts';
@@ -59,7 +59,7 @@ function ended(from: { account: Account; call: Call }, price: ResolvedPrice, par
   return endCall(from.account, from.call, report, price, 'charge', 5);
 }
 
-const chargeOf = ({ call }: { call: Call }) => {
+const presentCharge = ({ call }: { call: Call }) => {
   const { amountNanoUsd = null, basis = null, status = null } = call.outcome?.charge ?? {};
   return [amountNanoUsd, basis, status];
 };
@@ -71,7 +71,7 @@ describe('on credit', () => {
     const from = begun(ALL_ON_CREDIT);
     // 200 of its own, and 105 of the part.
     const { call } = ended(from, PRICE, [part('other', { inputTokens: 95, responseTokens: 1 }, PRICE)]);
-    expect(chargeOf({ call })).toEqual(['336', null, 'PENDING']);
+    expect(presentCharge({ call })).toEqual(['336', null, 'PENDING']);
   });
 
   test('a part without a price is charged by the hold, and the others exactly', () => {
@@ -80,17 +80,17 @@ describe('on credit', () => {
     const other = part('other', { inputTokens: 95, responseTokens: 1 }, NONE);
     const one = ended(from, PRICE, [other]);
     expect(one.call.outcome?.price).toEqual({ status: 'UNAVAILABLE', reason: 'MODEL_NOT_IN_CATALOG' });
-    expect(chargeOf(one)).toEqual([(held + 220n).toString(), 'HELD', 'PENDING']);
-    expect(chargeOf(ended(from, PRICE, [other, other])), 'each of them').toEqual([
+    expect(presentCharge(one)).toEqual([(held + 220n).toString(), 'HELD', 'PENDING']);
+    expect(presentCharge(ended(from, PRICE, [other, other])), 'each of them').toEqual([
       (2n * held + 220n).toString(),
       'HELD',
       'PENDING',
     ]);
     const own = ended(from, NONE, [part('other', { inputTokens: 95, responseTokens: 1 }, PRICE)]);
-    expect(chargeOf(own)).toEqual([(held + 116n).toString(), 'HELD', 'PENDING']);
+    expect(presentCharge(own)).toEqual([(held + 116n).toString(), 'HELD', 'PENDING']);
     const prices = { price: PRICE, parts: [{ modelUsed: 'other', price: PRICE }], jobId: 'job' };
     const repriced = repriceCall(one.account, one.call, prices, WHY, IDS);
-    expect(repriced && chargeOf(repriced)).toEqual(['336', null, 'PENDING']);
+    expect(repriced && presentCharge(repriced)).toEqual(['336', null, 'PENDING']);
     expect(repriced?.correction.charge?.amountNanoUsd).toBe((336n - held - 220n).toString());
   });
 
@@ -103,12 +103,16 @@ describe('on credit', () => {
     };
     const { ifLost: _ifLost, ...call } = from.call;
     const advised = { account: from.account, call: { ...call, credit } };
-    expect(chargeOf(ended(advised, PRICE, [part('other', { inputTokens: 1 }, NONE)]))).toEqual([
+    expect(presentCharge(ended(advised, PRICE, [part('other', { inputTokens: 1 }, NONE)]))).toEqual([
       '220',
       null,
       'PENDING',
     ]);
-    expect(chargeOf(ended(advised, NONE, [part('other', { inputTokens: 1 }, NONE)]))).toEqual([null, null, 'FAILED']);
+    expect(presentCharge(ended(advised, NONE, [part('other', { inputTokens: 1 }, NONE)]))).toEqual([
+      null,
+      null,
+      'FAILED',
+    ]);
   });
 });
 
@@ -137,7 +141,7 @@ describe('in a batch', () => {
     const { call } = endCall(from.account, from.call, { ...report, parts }, price, 'charge', 5);
     const final = call.outcome?.price;
     if (final?.status !== 'FINAL') throw new Error('it has a price');
-    expect([final.costNanoUsd, multiplierOf(final, 'batch')]).toEqual([cost, multiplier]);
+    expect([final.costNanoUsd, costMultiplier(final, 'batch')]).toEqual([cost, multiplier]);
     const { lines, standardCostUsdNano } = final.breakdown;
     const sum = lines.reduce((all, line) => all + BigInt(line.costUsdNano), 0n);
     expect(standardCostUsdNano).toBe(sum.toString());
@@ -152,7 +156,7 @@ describe('a standard answer from the allowance after a dear attempt on credit', 
   const amount = (DEAR_COST / 100n).toString();
 
   test('is charged for the attempt alone, and counts as a call of the allowance', () => {
-    expect(chargeOf(whole)).toEqual([amount, null, 'PENDING']);
+    expect(presentCharge(whole)).toEqual([amount, null, 'PENDING']);
     expect(whole.call.outcome?.consumed).toEqual({ standardCalls: 1, standardTokens: 10 });
     expect(whole.account.onBalance).toEqual({ calls: 0, nanoUsd: amount });
   });

@@ -22,7 +22,7 @@ import { asCallId } from '../../src/domain/ids.ts';
 import type { Quantities } from '../../src/domain/meters.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { rateCard } from '../support/rate-cards.ts';
-import { account, boundOf, NO_USAGE, NOTHING_KNOWN, type PlanChange, plan, usage } from './fixtures.ts';
+import { account, NO_USAGE, NOTHING_KNOWN, outputBound, type PlanChange, plan, usage } from './fixtures.ts';
 
 const NOW = 1_000_000;
 const DEADLINE = 4_600_000;
@@ -230,7 +230,7 @@ describe('reserved output tokens', () => {
   ])('are held %s', (_of, change, request, held, maxResponseTokens) => {
     const begun = begin(change, request);
     expect(begun.call.reserved).toEqual(held);
-    expect(boundOf(begun.call)).toBe(maxResponseTokens);
+    expect(outputBound(begun.call)).toBe(maxResponseTokens);
   });
 
   test('make a token limit exact: the second call gets the rest, the third is denied until the first ends', () => {
@@ -243,11 +243,11 @@ describe('reserved output tokens', () => {
       });
     const second = next(first.account, 'c2');
     const third = next(second.account, 'c3');
-    expect([boundOf(first.call), boundOf(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
+    expect([outputBound(first.call), outputBound(second.call), third.call.status]).toEqual([60, 40, 'NOT_ALLOWED']);
     const ended = end({ account: third.account, call: first.call }, { usage: usage({ responseTokens: 25 }) });
     const fourth = next(ended.account, 'c4');
     // 25 are consumed and 40 still held by the second call: 35 are left.
-    expect([fourth.call.status, boundOf(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
+    expect([fourth.call.status, outputBound(fourth.call)]).toEqual(['IN_PROGRESS', 35]);
   });
 });
 
@@ -554,24 +554,24 @@ describe('a call that is open at a replenishment', () => {
     expect(account).not.toBe(open.account);
     return { ...open, account };
   };
-  const usedOf = ({ subscription, meters }: Account, name: 'standardCalls' | 'standardTokens') =>
+  const usedUnits = ({ subscription, meters }: Account, name: 'standardCalls' | 'standardTokens') =>
     summarize(subscription.plan.plan, meters, name).used;
 
   test('keeps its reservations in the new period, of which nothing else is used', () => {
     const { account } = begun();
     expect(some(account.meters.consumed)).toEqual({});
-    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([1, 400]);
+    expect([usedUnits(account, 'standardCalls'), usedUnits(account, 'standardTokens')]).toEqual([1, 400]);
   });
 
   test('counts in the period in which it ends, with what it used', () => {
     const { account } = end(begun(), { usage: usage({ inputTokens: 10, responseTokens: 30 }) });
     expect(some(account.meters.reserved)).toEqual({});
-    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([1, 30]);
+    expect([usedUnits(account, 'standardCalls'), usedUnits(account, 'standardTokens')]).toEqual([1, 30]);
   });
 
   test('releases them there if it times out', () => {
     const open = begun();
     const { account } = timeOutCall(open.account, open.call);
-    expect([usedOf(account, 'standardCalls'), usedOf(account, 'standardTokens')]).toEqual([0, 0]);
+    expect([usedUnits(account, 'standardCalls'), usedUnits(account, 'standardTokens')]).toEqual([0, 0]);
   });
 });

@@ -2,7 +2,7 @@
  * The cap suite's vendor keeps to the bound that it gets, and its log matches its bills.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CapVendor, type Instructions, promptOf, startCapVendor, type VendorEntry } from '../cap/vendor.ts';
+import { type CapVendor, type Instructions, startCapVendor, type VendorEntry, writePrompt } from '../cap/vendor.ts';
 
 let vendor: CapVendor;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ async function ask(
 ): Promise<{ status: number; text: string; entry: () => VendorEntry | undefined }> {
   serial += 1;
   const marker = `m-${serial}`;
-  const content = promptOf({ marker, outputTokens: 10, durationMs: 1, ...instructions });
+  const content = writePrompt({ marker, outputTokens: 10, durationMs: 1, ...instructions });
   const entry = () => vendor.log.find((each) => each.marker === marker);
   try {
     const response = await fetch(`${vendor.baseUrl}/chat/completions`, {
@@ -82,6 +82,6 @@ test('a vendor that exceeds its bound says so', async () => {
 });
 
 test('every prompt has the same length', () => {
-  const lengths = [1, 12_345].map((outputTokens) => promptOf({ marker: 'm', outputTokens, durationMs: 1 }).length);
+  const lengths = [1, 12_345].map((outputTokens) => writePrompt({ marker: 'm', outputTokens, durationMs: 1 }).length);
   expect(lengths).toEqual([400, 400]);
 });

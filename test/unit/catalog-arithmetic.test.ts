@@ -9,11 +9,11 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { type OwnPrices, ownPriceKey, priceSnapshots, pricingAt, resolvePrice } from '../../src/catalog/prices.ts';
-import { usesOf } from '../../src/catalog/provider-rules.ts';
+import { toolUseRates } from '../../src/catalog/provider-rules.ts';
 import { changePercent, requestUsd } from '../../src/catalog/ranking.ts';
 import { LookupQuery } from '../../src/contract/model-lookup.ts';
 import type { RateCard } from '../../src/domain/price.ts';
-import { breakdownOf } from '../../src/domain/pricing.ts';
+import { buildBreakdown } from '../../src/domain/pricing.ts';
 import { knownCost, rateCard } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';
 
@@ -93,7 +93,7 @@ function expectedNano(pricing: RawPricing, day: string, used: (typeof USAGES)[nu
   return lines.reduce((sum, [quantity, rate]) => sum + roundedHalfUp(BigInt(quantity) * rate, 1_000_000n), 0n);
 }
 
-async function cardOf(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) {
+async function resolveCard(model: RawModel, day: string, catalog = BUILT_IN_CATALOG) {
   const price = await resolvePrice(catalog, new Map(), { modelUsed: model.model }, Date.parse(`${day}T00:00:00Z`));
   if (!price.available) throw new Error(`${model.model}: ${price.reason}`);
   return price.card;
@@ -108,7 +108,7 @@ test('the catalog contains all models of these cases', () => {
 describe.each(DAYS)('on %s', (day) => {
   test('every priced model costs exactly what its decimal rates give, standard and batch', async () => {
     for (const model of PRICED) {
-      const card = await cardOf(model, day);
+      const card = await resolveCard(model, day);
       for (const used of USAGES) {
         const expected = expectedNano(model.pricing, day, used);
         const of = `${model.model}, ${used.inputTokens} input tokens`;
@@ -120,9 +120,9 @@ describe.each(DAYS)('on %s', (day) => {
 
   test('the lines of every breakdown sum to its standard cost', async () => {
     for (const model of PRICED) {
-      const card = await cardOf(model, day);
+      const card = await resolveCard(model, day);
       for (const used of USAGES) {
-        const { lines, standardCostUsdNano } = breakdownOf(knownCost(card, usage(used), 'batch'));
+        const { lines, standardCostUsdNano } = buildBreakdown(knownCost(card, usage(used), 'batch'));
         const sum = lines.reduce((total, { costUsdNano }) => total + BigInt(costUsdNano), 0n);
         expect(standardCostUsdNano, model.model).toBe(expectedNano(model.pricing, day, used).toString());
         expect(sum.toString(), model.model).toBe(standardCostUsdNano);
@@ -143,7 +143,7 @@ describe('a snapshot id', () => {
     );
   }
 
-  const idOf = ({ provider, model }: CatalogModel, rates: object) =>
+  const snapshotId = ({ provider, model }: CatalogModel, rates: object) =>
     `${provider}/${model}@${createHash('sha256')
       .update(JSON.stringify(sorted(rates), (name, value) => (name === 'assumption' ? undefined : value)))
       .digest('hex')
@@ -174,13 +174,13 @@ describe('a snapshot id', () => {
     for (const model of BUILT_IN_CATALOG.models) {
       if (!model.pricing) continue;
       const { scheduled = [], ...listed } = rest(model.pricing);
-      const uses = usesOf(model);
+      const uses = toolUseRates(model);
       const rates = { ...listed, ...(uses.length > 0 && { uses }) };
-      const before = await cardOf(model as unknown as RawModel, scheduled[0] ? '2020-01-01' : '2026-11-20');
-      expect(before.snapshotId).toBe(idOf(model, rates));
+      const before = await resolveCard(model as unknown as RawModel, scheduled[0] ? '2020-01-01' : '2026-11-20');
+      expect(before.snapshotId).toBe(snapshotId(model, rates));
       for (const { from, ...change } of scheduled) {
-        expect((await cardOf(model as unknown as RawModel, from)).snapshotId).toBe(
-          idOf(model, { ...rates, ...change }),
+        expect((await resolveCard(model as unknown as RawModel, from)).snapshotId).toBe(
+          snapshotId(model, { ...rates, ...change }),
         );
       }
     }
@@ -191,8 +191,8 @@ describe('a snapshot id', () => {
       priceSnapshots(catalog).then((snapshots) => snapshots.map(({ snapshotId }) => snapshotId));
     expect(await ids(reworded)).toEqual(await ids(BUILT_IN_CATALOG));
     for (const model of PRICED) {
-      expect((await cardOf(model, '2026-11-20', reworded)).snapshotId).toBe(
-        (await cardOf(model, '2026-11-20')).snapshotId,
+      expect((await resolveCard(model, '2026-11-20', reworded)).snapshotId).toBe(
+        (await resolveCard(model, '2026-11-20')).snapshotId,
       );
     }
   });
@@ -227,7 +227,7 @@ describe("an organization's own price", () => {
       [{ fromMs: 0, card: cardFor(key) }],
     ]),
   );
-  const priceOf = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
+  const resolveOrThrow = async (reported: { modelUsed?: string; providerUsed?: string }, prices = own) => {
     const price = await resolvePrice(BUILT_IN_CATALOG, prices, reported, NOW);
     return price.available ? price.card.snapshotId : price.reason;
   };
@@ -239,17 +239,17 @@ describe("an organization's own price", () => {
 
   test('replaces the price of the catalog, by whatever name the model ran', async () => {
     for (const modelUsed of ['gpt-4o', 'openai/gpt-4o-2024-08-06', 'GPT-4O'])
-      expect(await priceOf({ modelUsed })).toMatch(/^own:openai\/gpt-4o-2024-08-06\+openai\/gpt-4o-2024-08-06@/);
-    expect(await priceOf({ modelUsed: ' House-Model' })).toBe('own:house-model');
-    expect(await priceOf({ modelUsed: 'llama-9', providerUsed: 'Groq' })).toBe('own:groq/llama-9');
+      expect(await resolveOrThrow({ modelUsed })).toMatch(/^own:openai\/gpt-4o-2024-08-06\+openai\/gpt-4o-2024-08-06@/);
+    expect(await resolveOrThrow({ modelUsed: ' House-Model' })).toBe('own:house-model');
+    expect(await resolveOrThrow({ modelUsed: 'llama-9', providerUsed: 'Groq' })).toBe('own:groq/llama-9');
   });
 
   test('does not apply to another model or another provider', async () => {
-    expect(await priceOf({ modelUsed: 'gpt-4o-mini' })).toMatch(/^openai\/gpt-4o-mini-2024-07-18@/);
-    expect(await priceOf({ modelUsed: 'llama-9' })).toBe('MODEL_NOT_IN_CATALOG');
-    expect(await priceOf({ modelUsed: 'llama-9', providerUsed: 'other' })).toBe('MODEL_NOT_IN_CATALOG');
-    expect(await priceOf({ modelUsed: 'house-model' }, new Map())).toBe('MODEL_NOT_IN_CATALOG');
-    expect(await priceOf({})).toBe('MODEL_NOT_REPORTED');
+    expect(await resolveOrThrow({ modelUsed: 'gpt-4o-mini' })).toMatch(/^openai\/gpt-4o-mini-2024-07-18@/);
+    expect(await resolveOrThrow({ modelUsed: 'llama-9' })).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await resolveOrThrow({ modelUsed: 'llama-9', providerUsed: 'other' })).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await resolveOrThrow({ modelUsed: 'house-model' }, new Map())).toBe('MODEL_NOT_IN_CATALOG');
+    expect(await resolveOrThrow({})).toBe('MODEL_NOT_REPORTED');
   });
 });
 

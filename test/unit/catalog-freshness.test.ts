@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { ENDING_DAYS, freshnessOf } from '../../src/catalog/freshness.ts';
+import { ENDING_DAYS, measureFreshness } from '../../src/catalog/freshness.ts';
 import { statusOn } from '../../src/catalog/lifecycle.ts';
 import type { CatalogModel } from '../../src/catalog/model.ts';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
@@ -23,7 +23,7 @@ function model(name: string, lifecycle: Partial<CatalogModel['lifecycle']> = {})
   return { ...base, provider: 'openai', model: name, aliases: [], lifecycle: whole };
 }
 
-const freshness = (models: CatalogModel[], day = DAY) => freshnessOf({ models }, day);
+const freshness = (models: CatalogModel[], day = DAY) => measureFreshness({ models }, day);
 
 describe('the built-in catalog, on the day of its release', () => {
   const { models, transitions, version } = BUILT_IN_CATALOG;
@@ -31,7 +31,7 @@ describe('the built-in catalog, on the day of its release', () => {
   test('stores the status that follows from its dates', () => {
     for (const each of models)
       expect([each.model, each.lifecycle.status]).toEqual([each.model, statusOn(each, version)]);
-    expect(freshnessOf(BUILT_IN_CATALOG, version).contradicted).toEqual([]);
+    expect(measureFreshness(BUILT_IN_CATALOG, version).contradicted).toEqual([]);
   });
 
   test('calls a transition scheduled that is still to come', () => {
@@ -154,7 +154,7 @@ describe('npm run catalog -- freshness', () => {
     expect([text.code, json.code]).toEqual([0, 0]);
     for (const title of ['contradict: none', 'Oldest sources', 'Ends within 90 days', 'One source only'])
       expect(text.out).toContain(title);
-    expect(JSON.parse(json.out)).toEqual(freshnessOf(BUILT_IN_CATALOG, version));
+    expect(JSON.parse(json.out)).toEqual(measureFreshness(BUILT_IN_CATALOG, version));
     expect(help.out).toContain('freshness [FILE]');
   });
 

@@ -235,13 +235,18 @@ describe('LiteLLM', () => {
   });
 
   test('a batch share has four decimals, and is none if batch costs more', () => {
-    const shareOf = (batches: number) => {
+    const batchShare = (batches: number) => {
       const raw = fixture('litellm-sample.json');
       raw['gpt-4o'].input_cost_per_token_batches = raw['gpt-4o'].input_cost_per_token * batches;
       raw['gpt-4o'].output_cost_per_token_batches = raw['gpt-4o'].output_cost_per_token * batches;
       return find(readLiteLlm(raw).models, 'gpt-4o').pricing?.batchMultiplier;
     };
-    expect([shareOf(1 / 3), shareOf(0.12344), shareOf(1), shareOf(1.01)]).toEqual([0.3333, 0.1234, 1, undefined]);
+    expect([batchShare(1 / 3), batchShare(0.12344), batchShare(1), batchShare(1.01)]).toEqual([
+      0.3333,
+      0.1234,
+      1,
+      undefined,
+    ]);
   });
 
   test('batch prices that are not one common share of the price are ignored', () => {

@@ -17,7 +17,7 @@ function problemsAfter(name: string, change: (model: CatalogModel) => void): str
   return problems.map(({ modelKey, field, message }) => `${modelKey} ${field}: ${message}`);
 }
 
-function pricingOf(model: CatalogModel) {
+function requirePricing(model: CatalogModel) {
   if (!model.pricing) throw new Error(`${model.model} has no price`);
   return model.pricing;
 }
@@ -138,7 +138,7 @@ describe('lifecycle', () => {
 describe('prices', () => {
   const tiered = 'gpt-5.6-sol';
   const announced = 'gemini-3.6-flash';
-  test.each<[string, string, (pricing: ReturnType<typeof pricingOf>) => void]>([
+  test.each<[string, string, (pricing: ReturnType<typeof requirePricing>) => void]>([
     [
       'cacheWriteUsdPerMillion: must be a number that is not negative',
       tiered,
@@ -192,7 +192,7 @@ describe('prices', () => {
     ],
   ])('%s', (problem, name, change) => {
     const key = modelKeyOf(models.find(({ model }) => model === name) as CatalogModel);
-    expect(problemsAfter(name, (model) => change(pricingOf(model)))).toEqual([`${key} pricing.${problem}`]);
+    expect(problemsAfter(name, (model) => change(requirePricing(model)))).toEqual([`${key} pricing.${problem}`]);
   });
 });
 

@@ -3,7 +3,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { fieldsOf, reasonOf, sentenceOf } from '../../src/console/change-sentence.ts';
+import { changedFieldTexts, changeSentence, statedReason } from '../../src/console/change-sentence.ts';
 import { fieldLabel, fieldValue } from '../../src/console/field-words.ts';
 import { NEW_PLAN } from '../../src/console/plan-form.ts';
 import { OPERATOR_ACTIONS, type OperatorAction } from '../../src/contract/operator-actions.ts';
@@ -261,26 +261,26 @@ const CASES: Record<OperatorAction, Case> = {
   'operator.delete': { subject: 'anna@example.com', says: 'Removed the operator anna@example.com' },
 };
 
-function eventOf(action: string, { subject, before = null, after = null }: Omit<Case, 'says'>) {
+function buildEvent(action: string, { subject, before = null, after = null }: Omit<Case, 'says'>) {
   const at = '2026-11-25T12:00:00.000Z';
   const event = { eventId: 'evt_1', at, actor: 'anna@example.com', correlationId: 'c', organizationId: ORGANIZATION };
   return { ...event, action, subject, before, after };
 }
 
-function textOf(action: string, of: Omit<Case, 'says'>): string {
-  return sentenceOf(eventOf(action, of))
+function sentenceText(action: string, of: Omit<Case, 'says'>): string {
+  return changeSentence(buildEvent(action, of))
     .map((part) => (typeof part === 'object' && !isFigure(part) ? `[${part.name ?? part.id}]` : part))
     .join('');
 }
 
 describe('an event reads as a sentence', () => {
   test.each(OPERATOR_ACTIONS)('%s', (action) => {
-    expect(textOf(action, CASES[action])).toBe(CASES[action].says);
+    expect(sentenceText(action, CASES[action])).toBe(CASES[action].says);
   });
 
   test('without JSON, names of fields or other words of code', () => {
     for (const action of OPERATOR_ACTIONS) {
-      const words = textOf(action, CASES[action]).replaceAll(/\[[^\]]*\]/g, '');
+      const words = sentenceText(action, CASES[action]).replaceAll(/\[[^\]]*\]/g, '');
       expect(words).not.toMatch(/[{}"[\]]|undefined|NaN|[a-z][A-Z]|[A-Z]{2,}_/);
     }
   });
@@ -288,29 +288,29 @@ describe('an event reads as a sentence', () => {
   test('whatever an earlier release stored, or if nothing was stored', () => {
     for (const action of [...OPERATOR_ACTIONS, 'thing.of_before']) {
       for (const state of [null, 'text', 7, [], {}])
-        expect(textOf(action, { subject: 'x', before: state, after: state })).toMatch(/^[A-Z[]/);
+        expect(sentenceText(action, { subject: 'x', before: state, after: state })).toMatch(/^[A-Z[]/);
     }
-    expect(textOf('thing.of_before', { subject: 'x' })).toBe('Thing of before: x');
+    expect(sentenceText('thing.of_before', { subject: 'x' })).toBe('Thing of before: x');
   });
 
   test('with so many fields as it has room for, and if nothing changed, with none', () => {
     const [before, after] = [{ plan: NEW_PLAN }, { version: 4, plan: { ...NEW_PLAN, ...OTHER_PLAN } }];
-    expect(textOf('plan.put', { subject: 'pro', before, after })).toBe(
+    expect(sentenceText('plan.put', { subject: 'pro', before, after })).toBe(
       'Name New → Pro, at the limit block → downgrade, renews every month → every 2 weeks and 3 more fields on [Pro] ([version 4])',
     );
-    expect(textOf('plan.put', { subject: 'pro', before, after: { ...before, version: 5 } })).toBe(
+    expect(sentenceText('plan.put', { subject: 'pro', before, after: { ...before, version: 5 } })).toBe(
       'Saved [New] without a change ([version 5])',
     );
   });
 
   test('a scheduled move says where to and when, and one that is taken back says that', () => {
     const pending = { usagePlanVersionId: 'free:v1', effectiveAt: '2026-12-01T00:00:00.000Z' };
-    expect(textOf('customer.change_plan', { subject: 'acme', before: VERSION, after: { ...VERSION, pending } })).toBe(
-      'Scheduled [acme] to move from [pro:v2] to [free:v1] on 1 Dec 2026, 00:00 UTC',
-    );
-    expect(textOf('customer.change_plan', { subject: 'acme', before: { ...VERSION, pending }, after: VERSION })).toBe(
-      'Left [acme] on [pro:v2], and took back the scheduled move to [free:v1]',
-    );
+    expect(
+      sentenceText('customer.change_plan', { subject: 'acme', before: VERSION, after: { ...VERSION, pending } }),
+    ).toBe('Scheduled [acme] to move from [pro:v2] to [free:v1] on 1 Dec 2026, 00:00 UTC');
+    expect(
+      sentenceText('customer.change_plan', { subject: 'acme', before: { ...VERSION, pending }, after: VERSION }),
+    ).toBe('Left [acme] on [pro:v2], and took back the scheduled move to [free:v1]');
   });
 });
 
@@ -325,12 +325,12 @@ const OTHER_PLAN = {
 
 describe('the fields of an event', () => {
   test('of a plan are in the words of its page', () => {
-    const event = eventOf('plan.put', {
+    const event = buildEvent('plan.put', {
       subject: 'pro',
       before: { plan: NEW_PLAN },
       after: { plan: { ...NEW_PLAN, ...OTHER_PLAN, reasoningLevel: 'LOW' } },
     });
-    expect(fieldsOf(event).map(({ label, before, after }) => `${label}: ${before} → ${after}`)).toEqual([
+    expect(changedFieldTexts(event).map(({ label, before, after }) => `${label}: ${before} → ${after}`)).toEqual([
       'Name: New → Pro',
       'At the limit: block → downgrade',
       'Reasoning ceiling: high → low',
@@ -366,6 +366,6 @@ describe('the fields of an event', () => {
 });
 
 test('a reason is that of whoever gave it', () => {
-  expect(reasonOf(eventOf('call.reverse', CASES['call.reverse']))).toBe('counted twice');
-  expect(reasonOf(eventOf('webhook.disable', CASES['webhook.disable']))).toBeUndefined();
+  expect(statedReason(buildEvent('call.reverse', CASES['call.reverse']))).toBe('counted twice');
+  expect(statedReason(buildEvent('webhook.disable', CASES['webhook.disable']))).toBeUndefined();
 });

@@ -8,8 +8,8 @@ import { lookUpModel, matchModel } from '../../src/catalog/matching.ts';
 import { modelKeyOf } from '../../src/catalog/model.ts';
 import { modelToRecord, type OwnPrices, ownPriceKey, resolvePrice } from '../../src/catalog/prices.ts';
 import { formatUsd } from '../../src/domain/money.ts';
-import { rateOf } from '../../src/domain/price.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { buildRate } from '../../src/domain/price.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import channels from '../fixtures/channel-names.json' with { type: 'json' };
 import { usage } from './fixtures.ts';
 
@@ -40,11 +40,15 @@ const NO_MODEL = new Set([
 const find = (id: string, nowMs = NOW) => matchModel(BUILT_IN_CATALOG, id, nowMs);
 
 /** USD for a million tokens of a kind; the reason if the price is not known. */
-async function usdOf(id: string, tokens: Parameters<typeof usage>[0], own: OwnPrices = new Map()): Promise<string> {
+async function resolveCostUsd(
+  id: string,
+  tokens: Parameters<typeof usage>[0],
+  own: OwnPrices = new Map(),
+): Promise<string> {
   const price = await resolvePrice(BUILT_IN_CATALOG, own, { modelUsed: id }, NOW);
   if (!price.available) return price.reason;
   // In tens, so that no prompt is long.
-  const priced = costOf(price.card, usage(tokens), 'standard');
+  const priced = computeCost(price.card, usage(tokens), 'standard');
   return priced.known ? formatUsd(priced.cost.totalNanoUsd * 100_000n) : priced.reason;
 }
 
@@ -96,7 +100,7 @@ describe('what a variant costs is what its channel asks', () => {
   test.each(priced.map(({ id, prices }) => [id, prices] as const))('%s: %j', async (id, [input, output]) => {
     const asked = [input, output].map((usd) => Number(usd.toFixed(6)));
     const tokens = [{ inputTokens: 10 }, { responseTokens: 10 }];
-    const costs = await Promise.all(tokens.map((each) => usdOf(id, each)));
+    const costs = await Promise.all(tokens.map((each) => resolveCostUsd(id, each)));
     expect([id, costs.map(Number)]).toEqual([id, asked]);
   });
 
@@ -104,7 +108,7 @@ describe('what a variant costs is what its channel asks', () => {
     const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed: 'openai/gpt-6-sol:batch' }, NOW);
     if (!price.available) throw new Error(price.reason);
     const cost = (mode: 'standard' | 'batch') => {
-      const priced = costOf(price.card, usage({ inputTokens: 1_000, responseTokens: 100 }), mode);
+      const priced = computeCost(price.card, usage({ inputTokens: 1_000, responseTokens: 100 }), mode);
       return priced.known && priced.cost.totalNanoUsd;
     };
     expect([cost('standard'), cost('batch')]).toEqual([1_500_000n, 1_500_000n]);
@@ -116,7 +120,7 @@ describe('what a variant costs is what its channel asks', () => {
   });
 
   test('and a mode without listed rates has no price', async () => {
-    expect(await usdOf('openai/gpt-4-fast', { inputTokens: 10 })).toMatch(/^RATE_NOT_IN_CATALOG/);
+    expect(await resolveCostUsd('openai/gpt-4-fast', { inputTokens: 10 })).toMatch(/^RATE_NOT_IN_CATALOG/);
   });
 });
 
@@ -134,21 +138,21 @@ describe('an own price', () => {
       snapshotId: `own/${key}`,
       provider: 'own',
       modelKey: key,
-      rates: [rateOf('input', input, 1_000_000), rateOf('output', '9', 1_000_000)],
+      rates: [buildRate('input', input, 1_000_000), buildRate('output', '9', 1_000_000)],
     },
   });
 
   test('of a variant is kept under its own name, and is the price of that name alone', async () => {
     expect(ownPriceKey(BUILT_IN_CATALOG, 'openai/gpt-6-sol-fast', NOW)).toBe('openai/gpt-6-sol-fast');
     const own: OwnPrices = new Map([['openai/gpt-6-sol-fast', [card('openai/gpt-6-sol-fast', '3')]]]);
-    expect(await usdOf('openai/gpt-6-sol-fast', { inputTokens: 10 }, own)).toBe('3');
-    expect(await usdOf('openai/gpt-6-sol', { inputTokens: 10 }, own)).toBe('2');
+    expect(await resolveCostUsd('openai/gpt-6-sol-fast', { inputTokens: 10 }, own)).toBe('3');
+    expect(await resolveCostUsd('openai/gpt-6-sol', { inputTokens: 10 }, own)).toBe('2');
   });
 
   test('of a model holds for its variants in the relation that the catalog knows', async () => {
     const own: OwnPrices = new Map([['openai/gpt-6-sol', [card('openai/gpt-6-sol', '1')]]]);
-    expect(await usdOf('openai/gpt-6-sol', { inputTokens: 10 }, own)).toBe('1');
-    expect(await usdOf('openai/gpt-6-sol-fast', { inputTokens: 10 }, own)).toBe('2');
-    expect(await usdOf('openai/gpt-6-sol:batch', { inputTokens: 10 }, own)).toBe('0.5');
+    expect(await resolveCostUsd('openai/gpt-6-sol', { inputTokens: 10 }, own)).toBe('1');
+    expect(await resolveCostUsd('openai/gpt-6-sol-fast', { inputTokens: 10 }, own)).toBe('2');
+    expect(await resolveCostUsd('openai/gpt-6-sol:batch', { inputTokens: 10 }, own)).toBe('0.5');
   });
 });

@@ -48,7 +48,7 @@ const CALLS: Given[] = [
   { customerId: 'bob', feature: 'search', hour: 2, status: 'POSTED', chargeNanoUsd: '0' },
 ];
 
-function pageOf(
+function projectionPage(
   kind: 'call' | 'meter_event' | 'credit_entry',
   id: string,
   customerId: string,
@@ -67,7 +67,7 @@ function pageOf(
 
 const pages = [
   ...CALLS.map(({ customerId, feature, hour, status, chargeNanoUsd, reversed }, n) =>
-    pageOf(
+    projectionPage(
       'call',
       `call-${n}`,
       customerId,
@@ -91,7 +91,7 @@ const pages = [
     { amount: '12345678901234567890', refund: null, usd: '12345678901', rest: '234567890' },
     { amount: '2500000001', refund: '-2500000000', usd: '0', rest: '1' },
   ].map(({ amount, refund, usd, rest }, n) =>
-    pageOf(
+    projectionPage(
       'meter_event',
       `event-${n}`,
       'ann',

@@ -50,7 +50,7 @@ beforeEach(() => {
   events = [];
 });
 
-function clientOf(options: Partial<ClientOptions> = {}): Client {
+function buildClient(options: Partial<ClientOptions> = {}): Client {
   const sleep = async (ms: number) => void slept.push(ms);
   const runtime = { ...systemRuntime, chance: () => 0.5, sleep };
   const onEvent = (event: ClientEvent) => void events.push(event);
@@ -63,10 +63,10 @@ function clientOf(options: Partial<ClientOptions> = {}): Client {
   });
 }
 
-const begin = (client = clientOf(), options = {}) => client.beginCall({ customerId: 'alice' }, options);
+const begin = (client = buildClient(), options = {}) => client.beginCall({ customerId: 'alice' }, options);
 
 /** The error of a request that must fail. */
-async function errorOf(request: Promise<unknown>): Promise<CallmeterError> {
+async function catchError(request: Promise<unknown>): Promise<CallmeterError> {
   const error = await request.then(
     () => 'it succeeded',
     (reason: unknown) => reason,
@@ -97,7 +97,7 @@ const PASSING: [string, fail.Step[], number[]][] = [
 describe('temporary failures', () => {
   test.each(PASSING)('%s: retried with the same key and counted once', async (_what, steps, delays) => {
     server.script(...steps);
-    const { callId } = await begin(clientOf({ timeoutMs: timeoutFor(...steps) }));
+    const { callId } = await begin(buildClient({ timeoutMs: timeoutFor(...steps) }));
     expect(server.seen).toHaveLength(steps.length + 1);
     expect(new Set(keys())).toEqual(new Set([callId]));
     expect(new Set(server.seen.map(({ headers }) => headers['x-usage-correlation-id'])).size).toBe(1);
@@ -134,7 +134,7 @@ describe("a plan's rolling limit", () => {
     ['withCall', (client) => client.withCall({ customerId: 'alice' }, () => expect.unreachable())],
   ])('%s is denied for now, at once', async (_method, ask) => {
     server.script(full(20));
-    const error = await deniedOf(ask(clientOf()));
+    const error = await deniedOf(ask(buildClient()));
     expect(error).toBeInstanceOf(CallDeniedError);
     expect({ ...error }).toEqual({
       ...{ name: 'CallDeniedError', code: 'SERVICE_RATE_LIMITED', retryable: true, retryAfterSeconds: 20 },
@@ -148,37 +148,37 @@ describe("a plan's rolling limit", () => {
 
   test('is waited for as long as the client or the request says, with the same key', async () => {
     server.script(full(3), full(2), full(1));
-    const { callId } = await begin(clientOf({ rollingWaitMs: 6_000 }));
+    const { callId } = await begin(buildClient({ rollingWaitMs: 6_000 }));
     expect(slept).toEqual([3_000, 2_000, 1_000]);
     expect(new Set(keys())).toEqual(new Set([callId]));
     expect(events.map((event) => event.type)).toEqual(['retry', 'retry', 'retry']);
     slept = [];
     server.script(full(3), full(3));
-    await deniedOf(begin(clientOf({ rollingWaitMs: 0 }), { rollingWaitMs: 5_999 }));
+    await deniedOf(begin(buildClient({ rollingWaitMs: 0 }), { rollingWaitMs: 5_999 }));
     expect(slept).toEqual([3_000]);
     slept = [];
     server.script(full(3));
-    await deniedOf(begin(clientOf({ rollingWaitMs: 6_000 }), { rollingWaitMs: 0 }));
+    await deniedOf(begin(buildClient({ rollingWaitMs: 6_000 }), { rollingWaitMs: 0 }));
     expect(slept).toEqual([]);
   });
 
   test('leaves the attempts after failures as they are, and a wait is a second at least', async () => {
     server.script(full(0), fail.html(503), full(1), fail.html(503));
-    await begin(clientOf({ rollingWaitMs: 2_000 }));
+    await begin(buildClient({ rollingWaitMs: 2_000 }));
     expect(slept).toEqual([1_000, 250, 1_000, 500]);
   });
 
   test.each([-1, 3_600_001, Number.NaN])('rollingWaitMs %d is refused', async (rollingWaitMs) => {
     const rule = /^rollingWaitMs must be a number from 0 to 3600000$/;
-    expect(() => clientOf({ rollingWaitMs })).toThrow(rule);
+    expect(() => buildClient({ rollingWaitMs })).toThrow(rule);
     server.script();
-    expect((await errorOf(begin(clientOf(), { rollingWaitMs }))).message).toMatch(rule);
+    expect((await catchError(begin(buildClient(), { rollingWaitMs }))).message).toMatch(rule);
     expect(server.seen).toEqual([]);
   });
 
   test("is not what another 429 is: that of a key, or of a customer who was denied too often, is the service's error", async () => {
     server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '31' }, { retryAfterSeconds: 31 }));
-    expect((await errorOf(begin(clientOf({ rollingWaitMs: 60_000 })))).code).toBe('SERVICE_RATE_LIMITED');
+    expect((await catchError(begin(buildClient({ rollingWaitMs: 60_000 })))).code).toBe('SERVICE_RATE_LIMITED');
     expect(slept).toEqual([]);
   });
 });
@@ -230,7 +230,7 @@ const READ_BY_FRAMEWORKS = ['status', 'statusCode', 'statusMessage', 'expose', '
 describe('permanent failures', () => {
   test.each(LASTING)('%s', async (_what, step, code, tries, status) => {
     server.script(step, step, step, step);
-    const error = await errorOf(begin(clientOf({ timeoutMs: timeoutFor(step) })));
+    const error = await catchError(begin(buildClient({ timeoutMs: timeoutFor(step) })));
     expect(error).toMatchObject({ code, responseStatus: status, retryable: /RATE|SERVER|NETWORK/.test(code) });
     expect(server.seen).toHaveLength(tries);
     expect(new Set(keys()).size).toBe(1);
@@ -251,7 +251,7 @@ describe('permanent failures', () => {
         { details, requiredScope: 'usage:write' },
       ),
     );
-    const error = await errorOf(begin());
+    const error = await catchError(begin());
     expect(error.message).toBe('beginCall: BAD_REQUEST: because of BAD_REQUEST');
     expect(error.details).toEqual({
       code: 'BAD_REQUEST',
@@ -264,12 +264,12 @@ describe('permanent failures', () => {
 
   test('a Retry-After above the limit fails at once and is in the error', async () => {
     server.script(fail.refuses(429, 'RATE_LIMITED', { 'Retry-After': '3600' }));
-    expect((await errorOf(begin())).details?.retryAfterMs).toBe(3_600_000);
+    expect((await catchError(begin())).details?.retryAfterMs).toBe(3_600_000);
     expect(slept).toEqual([]);
   });
 
   test('an address without a server', async () => {
-    const error = await errorOf(begin(clientOf({ baseUrl: 'http://127.0.0.1:9' })));
+    const error = await catchError(begin(buildClient({ baseUrl: 'http://127.0.0.1:9' })));
     expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', retryable: true, responseStatus: undefined });
     expect(error.cause).toBeInstanceOf(Error);
     expect(slept).toEqual([250, 500]);
@@ -277,16 +277,16 @@ describe('permanent failures', () => {
 
   test('the timeout of the vendor is added to the timeout of an attempt', async () => {
     const step = fail.slow(2 * TIMEOUT_MS);
-    const client = clientOf({ timeoutMs: TIMEOUT_MS, retry: { attempts: 1 } });
+    const client = buildClient({ timeoutMs: TIMEOUT_MS, retry: { attempts: 1 } });
     server.script(step, step);
     const vendor = { url: 'https://vendor.example.com', timeoutMs: PATIENT_MS };
     expect(await client.makeCall({ customerId: 'alice', vendor })).toMatchObject({ begin: {} });
-    expect(await errorOf(client.makeCall({ customerId: 'alice' }))).toMatchObject({ code: 'SERVICE_NETWORK_ERROR' });
+    expect(await catchError(client.makeCall({ customerId: 'alice' }))).toMatchObject({ code: 'SERVICE_NETWORK_ERROR' });
   });
 
   test('a fetch that ignores its signal does not block the caller', async () => {
-    const error = await errorOf(
-      begin(clientOf({ fetch: () => new Promise(() => undefined), retry: { attempts: 2 }, timeoutMs: 10 })),
+    const error = await catchError(
+      begin(buildClient({ fetch: () => new Promise(() => undefined), retry: { attempts: 2 }, timeoutMs: 10 })),
     );
     expect(error).toMatchObject({ code: 'SERVICE_NETWORK_ERROR', message: 'beginCall: no answer within 10 ms' });
     expect(slept).toEqual([250]);
@@ -303,7 +303,7 @@ describe('the idempotency key', () => {
 
   test('is the key of the caller if there is one, in the options or in the input', async () => {
     server.script(fail.resetAfter);
-    const client = clientOf();
+    const client = buildClient();
     expect((await begin(client, { idempotencyKey: 'chat-1' })).callId).toBe('chat-1');
     expect((await client.beginCall({ customerId: 'alice', idempotencyKey: 'chat-2' })).callId).toBe('chat-2');
     expect(
@@ -314,7 +314,7 @@ describe('the idempotency key', () => {
 
   test('is not sent with a read', async () => {
     server.script(fail.html(502));
-    await clientOf().readUsage({ customerId: 'al ice/7' });
+    await buildClient().readUsage({ customerId: 'al ice/7' });
     expect(keys()).toEqual([undefined, undefined]);
     expect(server.seen[0]?.path).toBe('/customers/al%20ice%2F7/usage');
   });
@@ -325,7 +325,7 @@ describe('an abort', () => {
     server.script(fail.stalls, fail.stalls);
     const reason = new Error('the user left');
     const controller = new AbortController();
-    const pending = begin(clientOf(), { signal: controller.signal });
+    const pending = begin(buildClient(), { signal: controller.signal });
     setTimeout(() => controller.abort(reason), 30);
     await expect(pending).rejects.toBe(reason);
     expect(server.seen).toHaveLength(1);
@@ -342,7 +342,7 @@ describe('an abort', () => {
 
   test('before the first attempt sends nothing', async () => {
     server.script();
-    await expect(begin(clientOf(), { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(begin(buildClient(), { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     expect(server.seen).toHaveLength(0);
   });
 });
@@ -350,7 +350,7 @@ describe('an abort', () => {
 describe('the model lookup', () => {
   test('sends no key, and its query as text', async () => {
     server.script(fail.html(503));
-    const client = clientOf({ apiKey: undefined });
+    const client = buildClient({ apiKey: undefined });
     const asked = client.lookUpModel('openai/ft:gpt/x y', {
       response: 'light',
       inputTokens: 10,
@@ -372,15 +372,15 @@ describe('the model lookup', () => {
     ['404 of somebody else', fail.html(404), 'SERVICE_INVALID_RESPONSE'],
   ])('%s is an error after one try', async (_what, step, code) => {
     server.script(step);
-    expect(await errorOf(clientOf().lookUpModel('openai/gpt-4o'))).toMatchObject({ code });
+    expect(await catchError(buildClient().lookUpModel('openai/gpt-4o'))).toMatchObject({ code });
     expect(server.seen).toHaveLength(1);
   });
 });
 
 describe('rejected before anything is sent', () => {
-  const client = () => clientOf();
+  const client = () => buildClient();
   test.each([
-    ['no key', () => begin(clientOf({ apiKey: undefined })), 'SERVICE_AUTH_ERROR', 'apiKey'],
+    ['no key', () => begin(buildClient({ apiKey: undefined })), 'SERVICE_AUTH_ERROR', 'apiKey'],
     [
       'a key that no header can carry',
       () => begin(client(), { idempotencyKey: 'two words' }),
@@ -411,7 +411,7 @@ describe('rejected before anything is sent', () => {
     ['a model without a name', () => client().lookUpModel('openai/'), 'SERVICE_BAD_REQUEST', 'modelKey'],
   ])('%s', async (_what, ask, code, about) => {
     server.script();
-    const error = await errorOf(ask());
+    const error = await catchError(ask());
     expect(error).toMatchObject({ code, message: expect.stringContaining(about) });
     expect(server.seen).toHaveLength(0);
   });
@@ -424,7 +424,7 @@ describe('rejected before anything is sent', () => {
     [{ apiKey: 'utk-secret\n' }, 'SERVICE_AUTH_ERROR'],
     [{ timeoutMs: Number.NaN }, 'SERVICE_BAD_REQUEST'],
   ])('a client of %j', (options, code) => {
-    expect(() => clientOf(options)).toThrow(
+    expect(() => buildClient(options)).toThrow(
       expect.objectContaining({ code, message: expect.not.stringContaining('secret') }),
     );
   });
@@ -433,7 +433,7 @@ describe('rejected before anything is sent', () => {
 describe('what is sent', () => {
   test('defaults fill in missing fields of operations that accept them', async () => {
     server.script();
-    const client = clientOf({
+    const client = buildClient({
       defaults: { feature: 'chat', tags: ['a'], pricingMode: 'batch' },
       baseUrl: `${server.url}/`,
     });
@@ -447,7 +447,7 @@ describe('what is sent', () => {
 
   test('includes the key, the client version, and the correlation id of the caller', async () => {
     server.script();
-    await begin(clientOf(), { correlationId: 'trace-1' });
+    await begin(buildClient(), { correlationId: 'trace-1' });
     expect(server.seen[0]?.headers).toMatchObject({
       authorization: 'Bearer utk-test',
       'x-usage-correlation-id': 'trace-1',
@@ -463,7 +463,7 @@ describe('what is sent', () => {
       if (told === 1) throw new Error('broken');
       return Promise.reject(new Error('broken too')) as unknown as undefined;
     };
-    expect((await begin(clientOf({ onEvent }))).callId).toBe(keys()[0]);
+    expect((await begin(buildClient({ onEvent }))).callId).toBe(keys()[0]);
     expect(told).toBe(2);
   });
 });

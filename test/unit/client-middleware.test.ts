@@ -289,7 +289,7 @@ describe('Express', () => {
   describe("with Express's own error handler", () => {
     let plain: Loopback;
     const thrown: unknown[] = [];
-    const statusOf = async (path: string) => (await fetch(plain.url + path)).status;
+    const fetchStatus = async (path: string) => (await fetch(plain.url + path)).status;
     beforeAll(async () => {
       const app = express();
       app.set('env', 'test');
@@ -307,7 +307,7 @@ describe('Express', () => {
     test.each(REFUSALS)("the service's %i is none of the application, and the error tells it", async (status) => {
       for (const path of ['/metered', '/usage']) {
         server.script(fail.refuses(status, 'REFUSED'));
-        expect([path, await statusOf(path)]).toEqual([path, 500]);
+        expect([path, await fetchStatus(path)]).toEqual([path, 500]);
       }
       for (const error of thrown) {
         expect(error).toMatchObject({

@@ -7,7 +7,7 @@ import { createClient } from '../../src/client/client.ts';
 import { compressPrompt, DEFAULT_PROFILE, estimateTokens } from '../../src/client/compression.ts';
 import { createSampler } from '../../src/client/sampling.ts';
 import { DEFAULT_COMPRESSION_PROFILE } from '../../src/contract/compression.ts';
-import { decideSampling, decisionIdOf, fractionOf, sampledText } from '../../src/domain/sampling.ts';
+import { decideSampling, decisionId, hashFraction, sampledText } from '../../src/domain/sampling.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import * as fail from '../support/failing-server.ts';
 
@@ -71,11 +71,11 @@ describe('a decision', () => {
       const expected = decideSampling(
         POLICY,
         { customerId: 'alice', feature: 'chat', inputTokens: 10 },
-        fractionOf(hash),
+        hashFraction(hash),
       );
       expect(decision).toEqual({
         ...expected,
-        decisionId: decisionIdOf(hash),
+        decisionId: decisionId(hash),
         samplingKey,
         policyVersion: 'v1',
         settingsExpiresAt: '2026-11-20T00:05:00.000Z',

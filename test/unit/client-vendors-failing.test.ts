@@ -16,7 +16,7 @@ import {
 } from '../../src/client/vendors.ts';
 import * as fail from '../support/failing-server.ts';
 import { chat, MeteredSdks, NOTHING, openaiUsed, PROMPT, REPLY, USED, until, user } from '../support/metered-sdks.ts';
-import { tokensOf } from '../vendors/vendor.ts';
+import { countWords } from '../vendors/vendor.ts';
 
 const TIERS = { premium: 'gpt-5.2', standard: 'gpt-4.1-mini' };
 
@@ -214,7 +214,7 @@ describe('failures', () => {
     for await (const _event of await sdks.anthropic().messages.create(message, { signal: second.signal }))
       second.abort();
     await until(() => sdks.ends().length === 2);
-    expect(sdks.ends()[1]).toMatchObject({ inputTokens: tokensOf(slow[0]?.content ?? ''), responseTokens: 1 });
+    expect(sdks.ends()[1]).toMatchObject({ inputTokens: countWords(slow[0]?.content ?? ''), responseTokens: 1 });
     expect(sdks.ends()[1]).not.toHaveProperty('error');
   });
 

@@ -2,8 +2,8 @@
  * Estimates over samples: the part of a sample that counts as its prompt, and the sums of savings and money.
  */
 import { describe, expect, test } from 'vitest';
-import { addSample, NO_TOTALS, techniquesOf } from '../../durable-objects/compression-job/estimate.ts';
-import { messagesOf } from '../../src/compression/conversation.ts';
+import { addSample, listTechniques, NO_TOTALS } from '../../durable-objects/compression-job/estimate.ts';
+import { readMessages } from '../../src/compression/conversation.ts';
 import { TECHNIQUES } from '../../src/compression/techniques.ts';
 import { estimateTokens } from '../../src/compression/tokens.ts';
 import {
@@ -47,7 +47,7 @@ describe('the prompt of a sample', () => {
     ['an empty list', [], []],
     ['nothing', null, [user('null')]],
     ['a number', 5, [user('5')]],
-  ])('of %s', (_of, input, expected) => expect(messagesOf(input)).toEqual(expected));
+  ])('of %s', (_of, input, expected) => expect(readMessages(input)).toEqual(expected));
 });
 
 describe('the totals', () => {
@@ -59,7 +59,7 @@ describe('the totals', () => {
     // 3,333,333 nano-USD per million: every product is rounded.
     for (let n = 0; n < 10; n += 1) totals = addSample(totals, text, profile, 3_333_333n);
     expect(totals.originalTokens).toBe(10 * estimateTokens(text));
-    const techniques = techniquesOf(totals);
+    const techniques = listTechniques(totals);
     expect(techniques.length).toBeGreaterThan(1);
     const saved = techniques.reduce((sum, { savedTokens }) => sum + savedTokens, 0);
     expect(saved).toBe(totals.originalTokens - totals.compressedTokens);

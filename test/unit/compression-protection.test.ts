@@ -3,14 +3,14 @@
  */
 import { describe, expect, test } from 'vitest';
 import { compressText } from '../../src/compression/compress.ts';
-import { segmentsOf } from '../../src/compression/segments.ts';
+import { splitSegments } from '../../src/compression/segments.ts';
 import { TECHNIQUES } from '../../src/compression/techniques.ts';
 import { swept } from '../support/sweep.ts';
 
 const compress = (text: string, protectedPhrases: string[] = []) =>
   compressText(text, { techniques: TECHNIQUES, aggressiveness: 1, protectedPhrases, minInputTokens: 0 }).text;
 const protectedIn = (text: string, phrases: string[] = []) =>
-  segmentsOf(text, phrases)
+  splitSegments(text, phrases)
     .filter(({ kind }) => kind === 'protected')
     .map((segment) => segment.text);
 

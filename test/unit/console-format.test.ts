@@ -13,7 +13,7 @@ import {
   distance,
   duration,
   moment,
-  nanoOf,
+  parseNanoUsd,
   percent,
   plural,
   rate,
@@ -44,7 +44,7 @@ describe('money', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n }), (nano) => {
         const text = usd(nano);
-        const shown = nanoOf(text.replaceAll(/[$,]/g, ''));
+        const shown = parseNanoUsd(text.replaceAll(/[$,]/g, ''));
         const decimals = text.split('.')[1]?.length ?? 0;
         const unit = 10n ** BigInt(9 - decimals);
         const error = shown > nano ? shown - nano : nano - shown;
@@ -61,7 +61,7 @@ describe('money', () => {
         const show = usdColumn([...amounts, sum], true);
         const shown = amounts.map(show);
         expect(new Set(shown.map((text) => text.split('.')[1]?.length)).size).toBe(1);
-        const read = (text: string) => nanoOf(text.replaceAll(/[$,]/g, ''));
+        const read = (text: string) => parseNanoUsd(text.replaceAll(/[$,]/g, ''));
         expect(shown.reduce((total, text) => total + read(text), 0n)).toBe(read(show(sum)));
       }),
     );
@@ -72,7 +72,7 @@ describe('money', () => {
   test('as exact text is read back unchanged', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }), (nano) => {
-        expect(nanoOf(formatUsd(nano))).toBe(nano);
+        expect(parseNanoUsd(formatUsd(nano))).toBe(nano);
       }),
     );
   });

@@ -4,10 +4,10 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nanoOf, rateColumn, usdColumn, usdParts } from '../../src/ui/format.ts';
+import { parseNanoUsd, rateColumn, usdColumn, usdParts } from '../../src/ui/format.ts';
 import { sorted } from '../../src/ui/sorting.ts';
 import { Pager, Table } from '../../src/ui/table.tsx';
-import { nextOf, previousOf, type Trail, trailOf } from '../../src/ui/trail.ts';
+import { nextQuery, previousQuery, readTrail, type Trail } from '../../src/ui/trail.ts';
 import { CHARACTER } from '../support/characters.ts';
 
 const PAGE = 50;
@@ -16,7 +16,7 @@ const cursors = fc.array(fc.stringMatching(/^[\w-]{1,60}$/), { minLength: 1, max
 /** The addresses of a list's pages, the first one first, as its links lead through it. */
 function walk(cursorsOfPages: readonly string[]): Record<string, string>[] {
   const queries: Record<string, string>[] = [{}];
-  for (const cursor of cursorsOfPages) queries.push(nextOf(trailOf(queries.at(-1) ?? {}, PAGE), cursor));
+  for (const cursor of cursorsOfPages) queries.push(nextQuery(readTrail(queries.at(-1) ?? {}, PAGE), cursor));
   return queries;
 }
 
@@ -28,9 +28,10 @@ describe('the way back', () => {
       fc.property(fc.uniqueArray(fc.stringMatching(/^[\w-]{1,20}$/), { minLength: 1, maxLength: 30 }), (pages) => {
         const queries = walk(pages);
         queries.forEach((query, index) => {
-          const trail = trailOf(query, PAGE);
+          const trail = readTrail(query, PAGE);
           expect(before(trail)).toBe(index * PAGE);
-          if (index > 0) expect(trailOf(previousOf(trail), PAGE)).toEqual(trailOf(queries[index - 1] ?? {}, PAGE));
+          if (index > 0)
+            expect(readTrail(previousQuery(trail), PAGE)).toEqual(readTrail(queries[index - 1] ?? {}, PAGE));
         });
       }),
     );
@@ -44,7 +45,7 @@ describe('the way back', () => {
         let query = last;
         let steps = 0;
         while (query.cursor !== undefined) {
-          query = previousOf(trailOf(query, PAGE));
+          query = previousQuery(readTrail(query, PAGE));
           steps += 1;
           expect(steps).toBeLessThanOrEqual(pages.length);
         }
@@ -59,22 +60,22 @@ describe('the way back', () => {
         fc.string({ unit: CHARACTER, maxLength: 300 }),
         fc.stringMatching(/^[\w-]{1,20}$/),
         (trail, cursor) => {
-          const read = trailOf({ cursor, trail }, PAGE);
+          const read = readTrail({ cursor, trail }, PAGE);
           expect(read.cursor).toBe(cursor);
-          if (!/^[\d\w.-]*$/.test(trail)) expect(previousOf(read)).toEqual({});
+          if (!/^[\d\w.-]*$/.test(trail)) expect(previousQuery(read)).toEqual({});
         },
       ),
     );
     for (const trail of ['', 'x', '0-', '0-.x', '5-a b.10', '-.1', '0-.50.', '1e3']) {
-      const read = trailOf({ cursor: 'abc', trail }, PAGE);
-      expect([trail, previousOf(read), read.before]).toEqual([trail, {}, null]);
+      const read = readTrail({ cursor: 'abc', trail }, PAGE);
+      expect([trail, previousQuery(read), read.before]).toEqual([trail, {}, null]);
     }
   });
 
   test('is a link of the pager beside the place of the rows', () => {
     const [, second = {}, third = {}] = walk(['b', 'c']);
     const pager = (query: Record<string, string>, next: string | null) =>
-      String(Pager({ path: '/list', query: { plan: 'pro' }, next, first: false, previous: trailOf(query, PAGE) }));
+      String(Pager({ path: '/list', query: { plan: 'pro' }, next, first: false, previous: readTrail(query, PAGE) }));
     expect(pager(second, 'c')).toContain('51 to 100');
     expect(pager(second, 'c')).toContain('<a rel="prev" href="/list?plan=pro">');
     expect(pager(second, 'c')).not.toContain('First page');
@@ -128,7 +129,7 @@ describe('the figures of a column', () => {
 
 describe('the parts of a sum', () => {
   test('add up to it as they are shown', () => {
-    const read = (text: string) => nanoOf(text.replaceAll(/[$,]/g, ''));
+    const read = (text: string) => parseNanoUsd(text.replaceAll(/[$,]/g, ''));
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 13n }), { minLength: 1, maxLength: 12 }), (parts) => {
         const texts = usdParts(parts);

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { allFields, changedFields } from '../../src/console/changed-fields.ts';
 import { customerPath, ownPath } from '../../src/console/context.ts';
 import { denialSentence } from '../../src/console/denial-sentence.ts';
-import { shareOf } from '../../src/console/margin-view.tsx';
+import { marginShare } from '../../src/console/margin-view.tsx';
 import { DENIAL_CODES } from '../../src/domain/denial.ts';
 import { customerKey } from '../support/ids.ts';
 
@@ -116,5 +116,5 @@ test.each([
   [0n, 10n, '0.0%'],
   [-5n, 0n, null],
 ])('a margin of %s of a revenue of %s is shown as %s', (margin, revenue, shown) => {
-  expect(shareOf({ marginNanoUsd: margin, revenueNanoUsd: revenue })).toBe(shown);
+  expect(marginShare({ marginNanoUsd: margin, revenueNanoUsd: revenue })).toBe(shown);
 });

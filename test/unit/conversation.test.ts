@@ -3,7 +3,7 @@
  * difference.
  */
 import { describe, expect, test } from 'vitest';
-import { conversationOf } from '../../src/gateway/demand/conversation.ts';
+import { readConversation } from '../../src/gateway/demand/conversation.ts';
 
 const MARK = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 const user = (text: string, more: object = {}) => ({ role: 'user', content: [{ type: 'text', text, ...more }] });
@@ -12,7 +12,7 @@ const TOOL_USE = { type: 'tool_use', id: 't', name: 'read', input: { path: 'a' }
 const RESULT = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'text' }] };
 const THOUGHT = { type: 'thinking', thinking: 'long', signature: 's' };
 
-const messages = (body: object) => conversationOf('/v1/messages', body as never);
+const messages = (body: object) => readConversation('/v1/messages', body as never);
 
 describe('a conversation in pieces', () => {
   test('ends a piece where the model answers next, and at the end', () => {
@@ -33,13 +33,13 @@ describe('a conversation in pieces', () => {
       { type: 'function_call', call_id: 'd', name: 'read', arguments: '{}' },
       { type: 'function_call_output', call_id: 'd', output: 'text' },
     ];
-    expect(conversationOf('responses', { input: items })?.ends).toEqual([1, 4, 6]);
+    expect(readConversation('responses', { input: items })?.ends).toEqual([1, 4, 6]);
     const contents = [
       { role: 'user', parts: [{ text: 'a' }] },
       { role: 'model', parts: [{ functionCall: { name: 'read', args: {} }, thoughtSignature: 's' }] },
       { role: 'user', parts: [{ functionResponse: { name: 'read', response: {} } }] },
     ];
-    expect(conversationOf('models/gemini-3.8-flash:generateContent', { contents })?.ends).toEqual([1, 3]);
+    expect(readConversation('models/gemini-3.8-flash:generateContent', { contents })?.ends).toEqual([1, 3]);
   });
 
   test('is the same whatever parts of it are marked, and however a text is written', () => {
@@ -94,11 +94,11 @@ describe('no such form has', () => {
   });
 
   test('a request whose prompt the vendor may cut, and an endpoint without messages', () => {
-    expect(conversationOf('responses', { input: 'a', truncation: 'auto' })).toBe(null);
-    expect(conversationOf('responses', { input: 'a', truncation: 'disabled' })).not.toBe(null);
-    expect(conversationOf('responses', { input: [{ type: 'item_reference', id: 'i' }] })).toBe(null);
-    expect(conversationOf('embeddings', { input: ['a'] })).toBe(null);
-    expect(conversationOf('chat/completions', { messages: [user('a')], transforms: ['middle-out'] })).toBe(null);
+    expect(readConversation('responses', { input: 'a', truncation: 'auto' })).toBe(null);
+    expect(readConversation('responses', { input: 'a', truncation: 'disabled' })).not.toBe(null);
+    expect(readConversation('responses', { input: [{ type: 'item_reference', id: 'i' }] })).toBe(null);
+    expect(readConversation('embeddings', { input: ['a'] })).toBe(null);
+    expect(readConversation('chat/completions', { messages: [user('a')], transforms: ['middle-out'] })).toBe(null);
   });
 
   test('none with thoughts in each turn, and adaptive ones', () => {

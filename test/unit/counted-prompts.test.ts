@@ -30,7 +30,7 @@ const PRICE = {
 const encoding = get_encoding('o200k_base');
 
 /** The whole prompt as one text, so that a token may reach from one message into the next. */
-const countOf = ({ messages, tools }: Body) =>
+const countPromptTokens = ({ messages, tools }: Body) =>
   encoding.encode(
     `${JSON.stringify(tools ?? [])}${messages.map(({ role, content }) => `${role}:${content}\n`).join('')}assistant:`,
     [],
@@ -108,7 +108,7 @@ test('whatever was asked before, what is known is at least what the vendor count
       let body: Body = { messages: [OPENING] };
       for (const change of changes) {
         body = changed(body, change);
-        const tokens = countOf(body);
+        const tokens = countPromptTokens(body);
         const { prompt, bound } = await follow(body);
         const atMost = known(memory, prompt);
         if (atMost !== null) hits += 1;

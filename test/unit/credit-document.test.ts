@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { endpointAt, fieldsAt } from '../../src/gateway/demand/endpoints.ts';
 import { readRequest } from '../../src/gateway/demand/read.ts';
 import type { Bill, Members, Rule, TypedMembers } from '../../src/gateway/demand/rules.ts';
-import { ASKED, bodyOf, CONVERSATIONS, OTHERS, probesAt, ROWS } from '../support/credit-requests.ts';
+import { ASKED, CONVERSATIONS, OTHERS, probeBody, probesAt, ROWS } from '../support/credit-requests.ts';
 import { creditTables } from '../support/credit-table.ts';
 import { ROOT } from '../support/documents.ts';
 
@@ -34,7 +34,7 @@ test.each([...CONVERSATIONS, ...OTHERS])('the tables have each kind of bill that
   if (endpoint === undefined) throw new Error(`${path} is no endpoint`);
   const fields = fieldsAt(endpoint, kind);
   const shown = ROWS.flatMap((row) => probesAt(row, name)).flatMap((probe) => [
-    ...readRequest(fields, bodyOf(name, probe)).bills.keys(),
+    ...readRequest(fields, probeBody(name, probe)).bills.keys(),
   ]);
   expect([...new Set(shown)].toSorted()).toEqual([...new Set(billsOf(fields))].toSorted());
 });

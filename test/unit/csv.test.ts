@@ -2,7 +2,7 @@
  * CSV: no text is a formula to a spreadsheet, whatever a caller wrote; numbers stay numbers, and all else is kept.
  */
 import { describe, expect, test } from 'vitest';
-import { csvLine, csvOf, exact } from '../../src/platform/csv.ts';
+import { csvLine, exact, formatCsv } from '../../src/platform/csv.ts';
 
 describe('a text', () => {
   test.each([
@@ -38,5 +38,5 @@ test('a number stays one, below zero too, and an amount keeps all its digits', (
 });
 
 test('titles come first, and quotes, commas and line ends are quoted', () => {
-  expect(csvOf({ a: (item: string) => item, b: () => 1 }, ['x,y', '"\n'])).toBe('a,b\r\n"x,y",1\r\n"""\n",1\r\n');
+  expect(formatCsv({ a: (item: string) => item, b: () => 1 }, ['x,y', '"\n'])).toBe('a,b\r\n"x,y",1\r\n"""\n",1\r\n');
 });

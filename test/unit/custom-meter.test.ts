@@ -7,7 +7,7 @@ import { type Account, replenishDue, replenishNow } from '../../src/domain/accou
 import { incrementMeter, priceOverage } from '../../src/domain/custom-meter.ts';
 import type { MeterSlot } from '../../src/domain/meters.ts';
 import type { CustomMeter, OverageTier } from '../../src/domain/plan.ts';
-import { addUnsettled, balanceOf, type CreditUnit, grantCredit } from '../../src/domain/wallet.ts';
+import { addUnsettled, type CreditUnit, grantCredit, sumBalance } from '../../src/domain/wallet.ts';
 import { account, plan } from './fixtures.ts';
 
 /** 0.01 USD each up to 10, 0.07 for three up to 25, then 0.001 each. */
@@ -62,7 +62,7 @@ function increment(on: Account, amount: number, slot: MeterSlot = 'CUSTOM1') {
   return incremented;
 }
 
-const unitsOf = (components: { tierIndex: number; unitsExact: string }[]) =>
+const tierUnits = (components: { tierIndex: number; unitsExact: string }[]) =>
   components.map((part) => [part.tierIndex, part.unitsExact]);
 
 describe('a graduated price', () => {
@@ -113,7 +113,7 @@ describe('a graduated price', () => {
   ] as const)('costs by hand %s', (_where, before, after, cost, units) => {
     const { components, totalNanoUsd } = priceOverage(TIERS, { before, after });
     expect(totalNanoUsd).toBe(cost);
-    expect(unitsOf(components)).toEqual(units);
+    expect(tierUnits(components)).toEqual(units);
   });
 
   test('has the rate and the last unit of the tier for each component', () => {
@@ -140,12 +140,12 @@ describe('an increment', () => {
     // for calls.
     const { account: after, event } = increment(start, 21);
     expect(event.funding).toEqual({ included: 5, credits: 4, overage: 12, unfunded: 0 });
-    expect(unitsOf(event.components)).toEqual([
+    expect(tierUnits(event.components)).toEqual([
       [0, '10'],
       [1, '2'],
     ]);
     expect(event.charge).toMatchObject({ amountNanoUsd: '146666667', status: 'PENDING', markupPercent: null });
-    expect([after.wallet.unsettled, balanceOf(after.wallet, 'USD'), balanceOf(after.wallet, 'CUSTOM1')]).toEqual([
+    expect([after.wallet.unsettled, sumBalance(after.wallet, 'USD'), sumBalance(after.wallet, 'CUSTOM1')]).toEqual([
       '146666667',
       1_000_000_000n,
       0n,
@@ -164,7 +164,7 @@ describe('an increment', () => {
   test('that is blocked counts in the usage of the period, but in no tier', () => {
     const { account: blocked } = increment(customer(meter()), 8);
     const { event } = increment(granted(blocked, 'USD', 1n), 2);
-    expect([event.periodUsageBefore, event.periodUsageAfter, unitsOf(event.components)]).toEqual([
+    expect([event.periodUsageBefore, event.periodUsageAfter, tierUnits(event.components)]).toEqual([
       '8',
       '10',
       [[0, '2']],
@@ -219,7 +219,7 @@ describe('an increment', () => {
     // One included, none bought for this slot, two of overage from the start of its own tiers.
     const { event } = increment(after, 3, 'AGENTIC_API');
     expect(event).toMatchObject({ funding: { included: 1, credits: 0, overage: 2 }, periodUsageBefore: '0' });
-    expect(unitsOf(event.components)).toEqual([[0, '2']]);
+    expect(tierUnits(event.components)).toEqual([[0, '2']]);
   });
 
   test('counts beyond 2^53 in exact decimals', () => {
@@ -234,11 +234,11 @@ describe('the tiers of a period', () => {
   const used = increment(granted(customer(meter()), 'USD', 10n ** 12n), 16);
 
   test('continue from increment to increment', () => {
-    expect(unitsOf(used.event.components)).toEqual([
+    expect(tierUnits(used.event.components)).toEqual([
       [0, '10'],
       [1, '1'],
     ]);
-    expect(unitsOf(increment(used.account, 15).event.components)).toEqual([
+    expect(tierUnits(increment(used.account, 15).event.components)).toEqual([
       [1, '14'],
       [2, '1'],
     ]);
@@ -251,7 +251,7 @@ describe('the tiers of a period', () => {
       const { event } = increment(next, 7);
       expect(event.funding).toEqual({ included: 5, credits: 0, overage: 2, unfunded: 0 });
       // 2 x 10,000,000, as in the beginning.
-      expect([unitsOf(event.components), event.charge?.amountNanoUsd]).toEqual([[[0, '2']], '20000000']);
+      expect([tierUnits(event.components), event.charge?.amountNanoUsd]).toEqual([[[0, '2']], '20000000']);
       expect([event.periodUsageBefore, event.periodUsageAfter]).toEqual(['0', '7']);
       // 100,000,000 + 23,333,333 of the period before.
       expect(next.wallet.unsettled).toBe('123333333');

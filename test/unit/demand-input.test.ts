@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import { extrasOf } from '../../src/gateway/demand/demand.ts';
+import { findExtras } from '../../src/gateway/demand/demand.ts';
 import { CONTEXT_TOKENS_UNKNOWN, inputBound } from '../../src/gateway/demand/input.ts';
 import { PieceBytes } from '../../src/platform/byte-source.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
@@ -20,10 +20,10 @@ const bound = (kind: VendorKind, model: string, body: Body, contextTokens: numbe
     model,
     body,
     contextTokens: contextTokens ?? undefined,
-    fillsContext: extrasOf({ kind, model, path: pathOf(kind, body), body, asIs: true }).fillsContext,
+    fillsContext: findExtras({ kind, model, path: requestPath(kind, body), body, asIs: true }).fillsContext,
   });
 /** The path of the endpoint whose form the body has. */
-function pathOf(kind: VendorKind, { contents, content, messages, prompt, input }: Body): string {
+function requestPath(kind: VendorKind, { contents, content, messages, prompt, input }: Body): string {
   if (contents !== undefined) return ':generateContent';
   if (content !== undefined) return ':embedContent';
   if (messages !== undefined) return kind === 'anthropic' ? 'messages' : 'chat/completions';
@@ -344,7 +344,7 @@ test('any JSON has a bound: finite, whole and not negative', () => {
       fc.constantFrom(undefined, 0, 1, 128_000, Number.NaN),
       (body, kind, contextTokens) => {
         const asked = { kind, model: 'm', body: body as Body } as const;
-        const { fillsContext, uses } = extrasOf({ ...asked, path: 'chat/completions', asIs: false });
+        const { fillsContext, uses } = findExtras({ ...asked, path: 'chat/completions', asIs: false });
         const { atMost, estimate } = inputBound({ ...asked, contextTokens, fillsContext });
         for (const figure of [atMost, estimate, ...Object.values(uses)]) {
           expect(Number.isSafeInteger(figure)).toBe(true);

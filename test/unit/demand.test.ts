@@ -5,12 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { CREDIT_OPEN_MAX } from '../../src/contract/credit-open.ts';
 import { outputTokensOnCredit } from '../../src/domain/hold.ts';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import { extrasOf, USES_OF_SEARCH_MODEL } from '../../src/gateway/demand/demand.ts';
+import { findExtras, USES_OF_SEARCH_MODEL } from '../../src/gateway/demand/demand.ts';
 import { madeSafe } from '../../src/gateway/demand/safe.ts';
 import { plan } from './fixtures.ts';
 
 const at = (kind: VendorKind, path: string, body: Record<string, unknown>) =>
-  extrasOf({ kind, model: 'm', path, body, asIs: false });
+  findExtras({ kind, model: 'm', path, body, asIs: false });
 
 test('a bound of all tools is trusted only at kinds of vendors that are known to keep it', () => {
   const body = { input: 'x', tools: [{ type: 'web_search' }], max_tool_calls: 3 };
@@ -49,7 +49,7 @@ describe('the cache', () => {
     address = 'https://api.anthropic.com/v1',
     kind: VendorKind = 'anthropic',
   ) =>
-    extrasOf({ kind, model: 'm', path: 'messages', body, address, asIs: false }).input.filter((name) =>
+    findExtras({ kind, model: 'm', path: 'messages', body, address, asIs: false }).input.filter((name) =>
       name.startsWith('cache'),
     );
   const ephemeral = { cache_control: { type: 'ephemeral' } };
@@ -86,8 +86,14 @@ describe('the cache', () => {
 
 describe('a region', () => {
   const isPossible = (kind: VendorKind, address: string, body: Record<string, unknown> = {}, model = 'm') =>
-    extrasOf({ kind, model, path: kind === 'anthropic' ? 'messages' : 'chat/completions', body, address, asIs: false })
-      .anyRegion;
+    findExtras({
+      kind,
+      model,
+      path: kind === 'anthropic' ? 'messages' : 'chat/completions',
+      body,
+      address,
+      asIs: false,
+    }).anyRegion;
 
   test('is possible at Anthropic only if the request asks for one, or for another workspace', () => {
     const at = (body: Record<string, unknown>) => isPossible('anthropic', 'https://api.anthropic.com/v1', body);

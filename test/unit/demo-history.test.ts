@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { eventsOf } from '../../src/demo/events.ts';
+import { simulateEvents } from '../../src/demo/events.ts';
 import { DEMO_CUSTOMERS } from '../../src/demo/people.ts';
 import { swept } from '../support/sweep.ts';
 
@@ -16,8 +16,8 @@ describe('the history of any customer, up to any instant,', () => {
   test('is the same each time, in order, and ends before that instant', () => {
     fc.assert(
       fc.property(customer, untilMs, (one, end) => {
-        const events = eventsOf(one, end);
-        expect(eventsOf(one, end)).toEqual(events);
+        const events = simulateEvents(one, end);
+        expect(simulateEvents(one, end)).toEqual(events);
         const times = events.map(({ atMs }) => atMs);
         expect(times).toEqual(times.toSorted((first, second) => first - second));
         expect(Math.min(...times)).toBeGreaterThanOrEqual(end - (one.cameDaysAgo + 1) * DAY_MS);
@@ -30,7 +30,7 @@ describe('the history of any customer, up to any instant,', () => {
   test('has no call twice, and no call with more cached than input tokens', () => {
     fc.assert(
       fc.property(customer, untilMs, (one, end) => {
-        const calls = eventsOf(one, end).filter((event) => event.kind === 'call');
+        const calls = simulateEvents(one, end).filter((event) => event.kind === 'call');
         expect(new Set(calls.map(({ hash }) => hash)).size).toBe(calls.length);
         for (const { hash, usage, endsAtMs, atMs, originalTokens } of calls) {
           expect(hash).toMatch(/^[0-9a-f]{32}$/);
@@ -50,7 +50,7 @@ test('the day of a spike is higher than its neighbours', () => {
   for (const one of DEMO_CUSTOMERS.filter(({ spike }) => spike)) {
     const daysAgo = one.spike?.daysAgo ?? 0;
     const startMs = end - (end % DAY_MS) - daysAgo * DAY_MS;
-    const calls = eventsOf(one, end).filter(
+    const calls = simulateEvents(one, end).filter(
       ({ kind, atMs }) => kind === 'call' && atMs >= startMs - 7 * DAY_MS && atMs < startMs + DAY_MS,
     );
     const onTheDay = calls.filter(({ atMs }) => atMs >= startMs).length;

@@ -187,15 +187,15 @@ test('whatever is asked of whatever plan, the named limit blocks and all that bl
         const rivals = isPayg && !isTier(denial.meter) ? told.filter((name) => !isTier(name)) : told;
         if (renews(denial.meter)) expect(rivals.filter((name) => !renews(name))).toEqual([]);
 
-        const metersOf = (tier: (typeof TIERS)[number]) => [`${tier}Calls`, `${tier}Tokens`] as const;
+        const tierMeters = (tier: (typeof TIERS)[number]) => [`${tier}Calls`, `${tier}Tokens`] as const;
         const isAsked = (tier: (typeof TIERS)[number]) =>
           asked[tier] || (tier === 'standard' && (!asked.premium || limitType === 'DOWNGRADE'));
-        const tiers = TIERS.filter((tier) => isForTier && isAsked(tier) && metersOf(tier).some(isGone));
-        const isOpen = (tier: (typeof TIERS)[number]) => metersOf(tier).every((name) => content[name] !== 0);
+        const tiers = TIERS.filter((tier) => isForTier && isAsked(tier) && tierMeters(tier).some(isGone));
+        const isOpen = (tier: (typeof TIERS)[number]) => tierMeters(tier).every((name) => content[name] !== 0);
         if (told.some(isTier)) {
           const open = tiers.filter(isOpen);
           const among = open.length > 0 ? open : tiers.slice(-1);
-          expect(told.filter(isTier).sort()).toEqual(among.flatMap(metersOf).filter(isGone).sort());
+          expect(told.filter(isTier).sort()).toEqual(among.flatMap(tierMeters).filter(isGone).sort());
         }
         seen.add(`${tiers.some(isOpen) ? 'open' : 'closed'}${also.length > 0 ? ' with others' : ''}`);
       },

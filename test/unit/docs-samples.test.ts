@@ -13,19 +13,19 @@ import { entries } from '../../src/http/openapi/entries.ts';
 import { EXAMPLES } from '../../src/http/openapi/examples.ts';
 import type { AnswerObject } from '../../src/http/openapi/types.ts';
 import ANSWERS from '../../src/site/docs/answers.json' with { type: 'json' };
-import { routesOf } from '../../src/site/docs/reference.ts';
+import { listRoutes } from '../../src/site/docs/reference.ts';
 import { literal, PYTHON, TYPESCRIPT } from '../../src/site/docs/samples/literal.ts';
-import { samplesOf } from '../../src/site/docs/samples/samples.ts';
+import { buildSamples } from '../../src/site/docs/samples/samples.ts';
 import { ROOT } from '../support/documents.ts';
 import { brokenRules } from '../support/json-schema.ts';
 
 const ORIGIN = 'https://callmeter.example';
 const document = openApiDocument('1.2.3', ORIGIN);
-const all = routesOf(document).map((route) => {
+const all = listRoutes(document).map((route) => {
   const { operationId } = route.operation;
   const entry = entries().get(operationId);
   if (!entry) throw new Error(`the contract has no ${operationId}`);
-  return { operationId, operation: route.operation, samples: samplesOf(document, route, entry) };
+  return { operationId, operation: route.operation, samples: buildSamples(document, route, entry) };
 });
 
 const sourcesIn = (language: string) =>

@@ -11,7 +11,7 @@ import { entries } from '../../src/http/openapi/entries.ts';
 import { EXAMPLES } from '../../src/http/openapi/examples.ts';
 import { SERVICE_VERSION } from '../../src/platform/version.ts';
 import { MarkdownPages } from '../../src/site/docs/markdown.ts';
-import { codesOf, routesOf } from '../../src/site/docs/reference.ts';
+import { errorCodes, listRoutes } from '../../src/site/docs/reference.ts';
 import type { SearchEntry } from '../../src/site/docs/search.ts';
 import { siteFiles } from '../../src/site/docs/site.ts';
 import { ORIGIN } from '../../src/site/docs/template.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
 const pageAt = (path: string) => files.get(`${path}.html`) ?? '';
 
 test('every operation, schema and document has a page, and no two differ in case alone', () => {
-  const ids = routesOf(document).map(({ operation }) => operation.operationId);
+  const ids = listRoutes(document).map(({ operation }) => operation.operationId);
   expect(ids.sort()).toEqual(Object.keys(EXAMPLES).sort());
   for (const id of ids) expect(pageAt(`/docs/${id}`), id).toContain('Example of an answer');
   for (const name of Object.keys(document.components.schemas))
@@ -104,8 +104,8 @@ describe('error codes', () => {
   });
 
   test('each code that an operation names leads there', () => {
-    for (const { operation } of routesOf(document)) {
-      const named = Object.keys(operation.responses).flatMap((status) => codesOf(document, operation, status));
+    for (const { operation } of listRoutes(document)) {
+      const named = Object.keys(operation.responses).flatMap((status) => errorCodes(document, operation, status));
       const page = pageAt(`/docs/${operation.operationId}`);
       for (const code of named)
         expect(page, `${operation.operationId} ${code}`).toContain(`href="/docs/errors#${code}"`);

@@ -27,11 +27,11 @@ import { CLIENTS } from '../clients/programs.ts';
 import {
   BLOCKS,
   type Block,
+  blockPlace,
   blocksOf,
   DOCUMENTS,
   type Document,
   PACKAGE_README,
-  placeOf,
   ROOT,
 } from '../support/documents.ts';
 
@@ -74,7 +74,7 @@ describe('code blocks', () => {
       if (language === 'py') return word === 'requests' || word === 'openai';
       return ['ts', 'html', 'yaml', 'text'].includes(language) && word === undefined;
     };
-    expect(BLOCKS.filter((block) => !isKnown(block)).map(placeOf)).toEqual([]);
+    expect(BLOCKS.filter((block) => !isKnown(block)).map(blockPlace)).toEqual([]);
     for (const language of ['sh', 'ts', 'html']) expect(blocksOf(language).length).toBeGreaterThan(0);
   });
 
@@ -84,7 +84,7 @@ describe('code blocks', () => {
     for (const block of shown) {
       const schema = SCHEMAS[block.words[0] as keyof typeof SCHEMAS];
       const { error } = schema.safeParse(JSON.parse(block.text));
-      expect([placeOf(block), error?.issues ?? []]).toEqual([placeOf(block), []]);
+      expect([blockPlace(block), error?.issues ?? []]).toEqual([blockPlace(block), []]);
     }
   });
 
@@ -95,11 +95,14 @@ describe('code blocks', () => {
       const { text: commands } = block;
       for (const [, verb = '', script] of commands.matchAll(/\bnpm (\w+)(?: (?:-s )?([\w:]+))?/g)) {
         const found = verb === 'run' ? Object.hasOwn(scripts, script ?? '') : own.has(verb);
-        expect([placeOf(block), verb, script, found]).toEqual([placeOf(block), verb, script, true]);
+        expect([blockPlace(block), verb, script, found]).toEqual([blockPlace(block), verb, script, true]);
       }
       if (block.words[0] !== 'unrun') continue;
       const programs = commands.split('\n').flatMap((line) => /^(?:\w+=\S* )*(\w+)\b(?!=)/.exec(line)?.[1] ?? []);
-      expect([placeOf(block), programs.filter((program) => !COMMANDS.has(program))]).toEqual([placeOf(block), []]);
+      expect([blockPlace(block), programs.filter((program) => !COMMANDS.has(program))]).toEqual([
+        blockPlace(block),
+        [],
+      ]);
     }
   });
 
@@ -111,7 +114,7 @@ describe('code blocks', () => {
         if (SET_BY_SHELLS.has(name)) continue;
         if (!new RegExp(`(^|[\\s;({])${name}=`).test(before)) complaints.push(`${use} is not set`);
       }
-      expect([placeOf(block), complaints]).toEqual([placeOf(block), []]);
+      expect([blockPlace(block), complaints]).toEqual([blockPlace(block), []]);
     }
   });
 
@@ -144,7 +147,7 @@ describe('code blocks', () => {
       (name) => [`${folder}/${name}`, read(`${folder}/${name}`)] as const,
     );
     const blocks = BLOCKS.filter(({ language }) => language !== 'text').map(
-      (block) => [placeOf(block), block.text] as const,
+      (block) => [blockPlace(block), block.text] as const,
     );
     const models = [...blocks, ...examples].flatMap(([place, text]) =>
       text
@@ -267,7 +270,7 @@ function anchorsOf(text: string): Set<string> {
 
 describe('what the documents list', () => {
   /** The cells of the rows of all tables in a document. */
-  const rowsOf = (path: string) =>
+  const tableRows = (path: string) =>
     documentAt(path)
       .text.split('\n')
       .filter((line) => line.startsWith('|'))
@@ -277,11 +280,11 @@ describe('what the documents list', () => {
           .split(/(?<!\\)\|/)
           .map((cell) => cell.trim()),
       );
-  const firstCells = (path: string) => rowsOf(path).map(([first = '']) => first);
+  const firstCells = (path: string) => tableRows(path).map(([first = '']) => first);
 
   test('errors.md has every error code, with its status, its cause and what to do', () => {
     for (const [code, status] of Object.entries(ERROR_STATUS)) {
-      const row = rowsOf('docs/errors.md').find(([first]) => first === `\`${code}\``);
+      const row = tableRows('docs/errors.md').find(([first]) => first === `\`${code}\``);
       expect([code, row?.[1]]).toEqual([code, String(status)]);
       expect([code, row?.length, row?.every((cell) => cell !== '')]).toEqual([code, 4, true]);
     }
@@ -289,7 +292,7 @@ describe('what the documents list', () => {
 
   test('errors.md has every code that only the gateway answers with, and its status', () => {
     for (const [name, { code = name, status }] of Object.entries<{ status: number; code?: string }>(GATEWAY_ERRORS)) {
-      const row = rowsOf('docs/errors.md').find(([first]) => first === `\`${code}\``);
+      const row = tableRows('docs/errors.md').find(([first]) => first === `\`${code}\``);
       expect([code, row?.[1]]).toEqual([code, expect.stringContaining(String(status))]);
     }
   });
@@ -298,9 +301,9 @@ describe('what the documents list', () => {
     const overage = { model: 'GRADUATED', tiers: [{ upTo: null, priceUsd: '1' }] };
     const plan = Plan.parse({ name: 'P', limitType: 'BLOCK', customMeters: { CUSTOM1: { overage } } });
     const defaults = new Map(
-      fieldsOf(plan, '').filter(([path]) => !/^(name|limitType)$|priceUsd|upTo|\.model/.test(path)),
+      leafFields(plan, '').filter(([path]) => !/^(name|limitType)$|priceUsd|upTo|\.model/.test(path)),
     );
-    const documented = new Map(rowsOf('docs/plans.md').map(([field = '', value = '']) => [field, value]));
+    const documented = new Map(tableRows('docs/plans.md').map(([field = '', value = '']) => [field, value]));
     expect(defaults.size).toBeGreaterThan(20);
     for (const [path, value] of defaults) {
       const name = path.replace('CUSTOM1', '{slot}').replace('.tiers.0', '.tiers[]');
@@ -317,7 +320,7 @@ describe('what the documents list', () => {
     ];
     expect(variables.length).toBeGreaterThan(5);
     for (const [line, name = '', value = ''] of variables) {
-      const row = rowsOf('docs/deploy.md').find(([first]) => first === `\`${name}\``);
+      const row = tableRows('docs/deploy.md').find(([first]) => first === `\`${name}\``);
       const shown = line.startsWith('#') ? row?.[1] : row?.[1]?.replace(/[`"]/g, '');
       expect([name, shown]).toEqual([name, line.startsWith('#') ? expect.any(String) : value.replace(/"/g, '')]);
     }
@@ -381,9 +384,9 @@ describe('what the documents list', () => {
 });
 
 /** Leaves of a value with their paths; an empty object or list is a leaf. */
-function fieldsOf(value: unknown, path: string): [string, unknown][] {
+function leafFields(value: unknown, path: string): [string, unknown][] {
   const isLeaf = typeof value !== 'object' || value === null || Object.keys(value).length === 0;
   if (isLeaf) return [[path, value]];
   const entries = Object.entries(value);
-  return entries.flatMap(([name, member]) => fieldsOf(member, path === '' ? name : `${path}.${name}`));
+  return entries.flatMap(([name, member]) => leafFields(member, path === '' ? name : `${path}.${name}`));
 }

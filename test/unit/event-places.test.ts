@@ -11,7 +11,7 @@ import { asD1, MIGRATION_NAMES, migrate, openD1, runBatch } from '../support/d1.
 
 const COLUMNS = ['organization_id', 'event_id', 'customer_id', 'type', 'at_ms', 'revision', 'record'];
 
-function pageOf(customerId: string, ...ids: string[]): ProjectionPage {
+function projectionPage(customerId: string, ...ids: string[]): ProjectionPage {
   const changes = ids.map((id) => ({
     kind: 'event' as const,
     id,
@@ -54,16 +54,16 @@ test('an event that is sent twice keeps its place, a late one comes after those 
         .all()
         .map(({ event_id, place }) => [event_id, place]),
     );
-  send(pageOf('ann', 'evt_5', 'evt_7'));
+  send(projectionPage('ann', 'evt_5', 'evt_7'));
   const first = places();
   expect(Object.keys(first)).toEqual(['evt_5', 'evt_7']);
-  send(pageOf('ann', 'evt_7', 'evt_5'));
+  send(projectionPage('ann', 'evt_7', 'evt_5'));
   expect(places()).toEqual(first);
-  send(pageOf('bob', 'evt_1'));
+  send(projectionPage('bob', 'evt_1'));
   expect(places().evt_1).toBeGreaterThan(Number(first.evt_7));
   const last = Number(places().evt_1);
   db.exec("DELETE FROM organization_events WHERE event_id = 'evt_1'");
-  send(pageOf('cho', 'evt_9'));
+  send(projectionPage('cho', 'evt_9'));
   expect(places().evt_9).toBeGreaterThan(last);
   db.close();
 });

@@ -5,7 +5,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
-import { beginCall, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { beginCall, outputTokensByTier } from '../../src/domain/begin-call.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { type BeginRequest, type Call, endCall } from '../../src/domain/call.ts';
 import { expectedCharge, SHARES_LEAST, SHARES_MAX, shareOfBound, withShare } from '../../src/domain/expected-hold.ts';
@@ -60,7 +60,7 @@ interface Terms {
   markupPercent?: number;
 }
 
-const heldOf = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
+const heldNanoUsd = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
 
 describe('what is expected', () => {
   test('is the 95th percentile of the shares, from 20 answers on, and at least a step', () => {
@@ -99,8 +99,8 @@ describe('a call on a plan with expected holds', () => {
   test('holds what is expected, and is sent the bound of an exact plan', () => {
     const expected = begin(5_000_000n).call;
     const exact = begin(5_000_000n, {}, { holds: 'EXACT' }).call;
-    expect([heldOf(expected), heldOf(exact)]).toEqual([52_000n, 1_040_000n]);
-    expect(outputTokensOf(expected)).toEqual(outputTokensOf(exact));
+    expect([heldNanoUsd(expected), heldNanoUsd(exact)]).toEqual([52_000n, 1_040_000n]);
+    expect(outputTokensByTier(expected)).toEqual(outputTokensByTier(exact));
     expect(expected.ifLost).toEqual(exact.ifLost);
     expect(expected.credit?.expectation).toEqual({ model: 'm', boundNanoUsd: '1040000', isHeld: true });
     expect(exact.credit).not.toHaveProperty('expectation');
@@ -108,9 +108,9 @@ describe('a call on a plan with expected holds', () => {
 
   test('holds a step at least, with the markup, and what the caller asks for', () => {
     const one = Array.from({ length: 20 }, () => 1);
-    expect(heldOf(begin(5_000_000n, {}, { ...EXPECTED, shares: one, markupPercent: 100 }).call)).toBe(20_480n);
-    expect(heldOf(begin(5_000_000n, {}, { ...EXPECTED, holdUsd: 0.0007 }).call)).toBe(700_000n);
-    expect(heldOf(begin(5_000_000n, {}, { ...EXPECTED, holdUsd: 0.002 }).call)).toBe(2_000_000n);
+    expect(heldNanoUsd(begin(5_000_000n, {}, { ...EXPECTED, shares: one, markupPercent: 100 }).call)).toBe(20_480n);
+    expect(heldNanoUsd(begin(5_000_000n, {}, { ...EXPECTED, holdUsd: 0.0007 }).call)).toBe(700_000n);
+    expect(heldNanoUsd(begin(5_000_000n, {}, { ...EXPECTED, holdUsd: 0.002 }).call)).toBe(2_000_000n);
   });
 
   test.each([
@@ -119,7 +119,7 @@ describe('a call on a plan with expected holds', () => {
     ['no name of a model', EXPECTED, { model: undefined }],
     ['a plan from before', {}, {}],
   ])('holds as on an exact plan with %s', (_what, terms, change) => {
-    expect(heldOf(begin(5_000_000n, change as Partial<CallBound>, terms).call)).toBe(1_040_000n);
+    expect(heldNanoUsd(begin(5_000_000n, change as Partial<CallBound>, terms).call)).toBe(1_040_000n);
   });
 
   test('never holds more than on an exact plan: a stream takes steps if its first one is less', () => {
@@ -141,7 +141,7 @@ describe('a call on a plan with expected holds', () => {
       cost: { inputNanoUsd: '1000', outputNanoUsdPerMillion: '10000000' },
     };
     const dear = { ...EXPECTED, shares: Array.from({ length: 20 }, () => 900_000) };
-    expect(heldOf(begin(36_900n, thinking, dear).call)).toBe(36_900n);
+    expect(heldNanoUsd(begin(36_900n, thinking, dear).call)).toBe(36_900n);
     expect(begin(36_900n, thinking, dear).call.credit).toMatchObject({
       outputTokens: 4_000,
       expectation: { isHeld: true },

@@ -4,7 +4,7 @@
 
 import type { Account } from '../../src/domain/account.ts';
 import type { MeterState } from '../../src/domain/allowances.ts';
-import { type Expected, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { type Expected, outputTokensByTier } from '../../src/domain/begin-call.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import type { Plan } from '../../src/domain/plan.ts';
@@ -53,8 +53,8 @@ export function plan(change: PlanChange = {}): Plan {
 export const NOTHING_KNOWN: Expected = { bounds: [], usualCharge: () => 0n };
 
 /** The output tokens that a call on the suggested tier should stay within; `null` if nothing bounds them. */
-export function boundOf(call: Call): number | null {
-  return call.suggestedTier === 'none' ? null : (outputTokensOf(call)[call.suggestedTier] ?? null);
+export function outputBound(call: Call): number | null {
+  return call.suggestedTier === 'none' ? null : (outputTokensByTier(call)[call.suggestedTier] ?? null);
 }
 
 /** The account with a credit of so much, which never expires. */

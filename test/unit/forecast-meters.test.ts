@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';
+import { forecastExhaustion } from '../../src/readings/forecast/exhaustion.ts';
 import { forecast } from '../../src/readings/forecast/forecast.ts';
 import { type MetricUse, meterEnds } from '../../src/readings/forecast/meters.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
@@ -81,7 +81,7 @@ describe('the meters of both tiers', () => {
           use,
         );
         expect(standard?.runsOut).toEqual(
-          exhaustionOf({ forecast: result, remaining: left, nowMs: NOW, timeZone: 'UTC' }),
+          forecastExhaustion({ forecast: result, remaining: left, nowMs: NOW, timeZone: 'UTC' }),
         );
       }),
     );

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readFormBody } from '../../src/platform/form-body.ts';
-import { boundaryOf } from '../../src/platform/multipart.ts';
+import { parseBoundary } from '../../src/platform/multipart.ts';
 
 const BYTES_MAX = 1024 * 1024;
 /** The fields that clients repeat. */
@@ -12,7 +12,7 @@ const REPEATED = ['names', 'tags', 'x'];
 
 async function read(form: FormData, bytesMax = BYTES_MAX) {
   const request = new Request('https://example.com', { method: 'POST', body: form });
-  return readFormBody(request, boundaryOf(request.headers.get('Content-Type') ?? '') ?? '', bytesMax, REPEATED);
+  return readFormBody(request, parseBoundary(request.headers.get('Content-Type') ?? '') ?? '', bytesMax, REPEATED);
 }
 
 async function whole(form: FormData) {
@@ -21,13 +21,13 @@ async function whole(form: FormData) {
   return result;
 }
 
-function formOf(fields: readonly (readonly [string, string | File])[]): FormData {
+function buildForm(fields: readonly (readonly [string, string | File])[]): FormData {
   const form = new FormData();
   for (const [name, value] of fields) form.append(name, value);
   return form;
 }
 
-async function entriesOf(bytes: Uint8Array, contentType: string) {
+async function readEntries(bytes: Uint8Array, contentType: string) {
   const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData();
   return Promise.all(
     [...form].map(async ([name, value]) => [name, value instanceof File ? await value.text() : value] as const),
@@ -38,7 +38,7 @@ describe('the fields of a form', () => {
   test('are text, lists, objects and files', async () => {
     const file = new File(['12345'], 'a.wav', { type: 'audio/wav' });
     const { fields } = await whole(
-      formOf([
+      buildForm([
         ['model', 'whisper-1'],
         ['tags[]', 'web'],
         ['names', 'a'],
@@ -87,7 +87,7 @@ describe('the fields of a form', () => {
 describe('a field that comes twice', () => {
   const twice = (a: string, b: string) =>
     read(
-      formOf([
+      buildForm([
         [a, '1'],
         ['other', '1'],
         [b, '2'],
@@ -150,7 +150,7 @@ describe('a changed form', () => {
           (one, at) => isList(one) || made.findIndex((other) => other.name === one.name) === at,
         );
         const { fields: before, body } = await whole(
-          formOf(fields.map(({ name, content, isFile }) => [name, isFile ? new File([content], 'f') : content])),
+          buildForm(fields.map(({ name, content, isFile }) => [name, isFile ? new File([content], 'f') : content])),
         );
         const { tags: _tags, customer: _customer, ...after } = before;
         const changed = body.changed(before, { ...after, model: 'new' });
@@ -161,22 +161,22 @@ describe('a changed form', () => {
           .filter((one, at) => one.name !== 'model' || at === first)
           .map((one): [string, string] => [one.name, one.name === 'model' ? 'new' : one.content]);
         if (first < 0) expected.push(['model', 'new']);
-        expect(await entriesOf(changed, body.contentType)).toEqual(expected);
+        expect(await readEntries(changed, body.contentType)).toEqual(expected);
       }),
     );
   });
 
   test('has the same hash of its files whatever else differs, and another if a file does', async () => {
-    const hashOf = async (model: string, content: string) =>
+    const hashForm = async (model: string, content: string) =>
       (
         await whole(
-          formOf([
+          buildForm([
             ['model', model],
             ['file', new File([content], 'f')],
           ]),
         )
       ).body.filesHash();
-    expect(await hashOf('a', 'x')).toBe(await hashOf('b', 'x'));
-    expect(await hashOf('a', 'x')).not.toBe(await hashOf('a', 'y'));
+    expect(await hashForm('a', 'x')).toBe(await hashForm('b', 'x'));
+    expect(await hashForm('a', 'x')).not.toBe(await hashForm('a', 'y'));
   });
 });

@@ -34,7 +34,7 @@ const PROMPT = 'say it [reply:6]';
 const MODEL = 'gpt-5.2';
 
 /** The count of a text that comes in these pieces. */
-function tokensOf(...pieces: string[]): number {
+function countTokens(...pieces: string[]): number {
   const count = new TokenCount();
   for (const piece of pieces) count.add(piece);
   return Math.max(count.tokens, pieces.length);
@@ -89,9 +89,9 @@ function usedSoFar(responseTokens: number): Stopped['usage'] {
 
 const openai = (tokensMax: number, events?: object[]) =>
   new OpenAI({ apiKey: 'x', baseURL: `${vendor.url}/v1`, fetch: stopping(tokensMax, events), maxRetries: 0 });
-const granted = tokensOf(GRANTED);
+const granted = countTokens(GRANTED);
 /** The word that was refused came too. */
-const came = tokensOf(`${GRANTED}héllo `);
+const came = countTokens(`${GRANTED}héllo `);
 
 describe('chat completions', () => {
   const messages = [{ role: 'user' as const, content: PROMPT }];
@@ -168,7 +168,7 @@ describe('chat completions', () => {
       call({ id: 'call_1', type: 'function', function: { name: 'find', arguments: '{"a"' } }),
       call({ function: { arguments: ':1}' } }),
     ];
-    const stream = openai(tokensOf('find', '{"a"'), events).chat.completions.stream({ model: MODEL, messages });
+    const stream = openai(countTokens('find', '{"a"'), events).chat.completions.stream({ model: MODEL, messages });
     const { choices } = await stream.finalChatCompletion();
     expect(choices[0]).toMatchObject({
       finish_reason: 'length',
@@ -251,7 +251,7 @@ describe('responses', () => {
     const inMessage = { item_id: 'msg_1', output_index: 1, content_index: 0 };
     const inCall = { item_id: 'fc_1', output_index: 2 };
     const { seen, final } = await streamed(
-      tokensOf('why', 'done', 'find', '{"a"'),
+      countTokens('why', 'done', 'find', '{"a"'),
       numbered([
         { type: 'response.created', response: begun },
         { type: 'response.output_item.added', output_index: 0, item: reasoning },

@@ -10,8 +10,8 @@ import { GatewayCustomer } from '../../src/contract/gateway/labels.ts';
 import { gatewayOperations } from '../../src/contract/gateway/operations.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import { kindNamed } from '../../src/domain/vendor-kind.ts';
-import { lineOf } from '../../src/gateway/batches/input-line.ts';
-import { callIdOf, isTerminal, readLine } from '../../src/gateway/batches/metering.ts';
+import { parseInputLine } from '../../src/gateway/batches/input-line.ts';
+import { isTerminal, lineCallId, readLine } from '../../src/gateway/batches/metering.ts';
 import { anthropicError } from '../../src/gateway/dialects/anthropic.ts';
 import { DIALECTS } from '../../src/gateway/dialects/dialects.ts';
 import { type Refused, refusalAnswer } from '../../src/gateway/error-envelope.ts';
@@ -36,7 +36,7 @@ const organization = {
 } as unknown as OrganizationConfig;
 const NOW = Date.UTC(2026, 10, 20);
 
-const refusalOf = (result: { ok: true } | Refused) => {
+const requireRefusal = (result: { ok: true } | Refused) => {
   if (result.ok) throw new Error('not refused');
   return { status: refusalAnswer(result.refusal).status, ...result.refusal };
 };
@@ -73,7 +73,7 @@ describe('a name', () => {
 describe('attempts', () => {
   const resolve = async (...names: string[]) => {
     const resolved = await resolveAttempts({ organization }, catalog, DIALECTS.createChatCompletion, names, NOW);
-    return resolved.ok ? resolved.attempts : refusalOf(resolved);
+    return resolved.ok ? resolved.attempts : requireRefusal(resolved);
   };
   const brief = (attempts: unknown) =>
     (attempts as Attempt[]).map(({ modelKey, tier, assertsTier, onDowngrade }) => ({
@@ -118,7 +118,7 @@ describe('attempts', () => {
       [DIALECTS.createResponse, 'the vendor anthropic does not offer /v1/responses; use /v1/chat/completions'],
     ] as const) {
       const resolved = await resolveAttempts({ organization }, catalog, dialect, names, NOW);
-      expect(refusalOf(resolved)).toMatchObject({ status: 400, code: 'ENDPOINT_NOT_OFFERED', message });
+      expect(requireRefusal(resolved)).toMatchObject({ status: 400, code: 'ENDPOINT_NOT_OFFERED', message });
     }
     expect(await resolve('gpt-5.2', 'gpt-unheard-of')).toMatchObject({ status: 404, code: 'model_not_found' });
   });
@@ -129,7 +129,7 @@ describe('the customer', () => {
   type Identified = Parameters<typeof identify>;
   const begin = (request: Identified[0], headers: Identified[1], by: Identified[2]) => {
     const identified = identify(request, headers, by, undefined);
-    return identified.ok ? identified.begin : refusalOf(identified);
+    return identified.ok ? identified.begin : requireRefusal(identified);
   };
 
   test('is named by the body, the header, the session, or is the default', () => {
@@ -272,9 +272,9 @@ describe("a line of a batch's file", () => {
   });
 
   test('has a call id that is a valid key', async () => {
-    expect(await callIdOf('batch_1', 'a')).toBe('batch:batch_1:a');
+    expect(await lineCallId('batch_1', 'a')).toBe('batch:batch_1:a');
     const ids = await Promise.all(
-      ['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => callIdOf('batch_1', id)),
+      ['ü', 'ö', 'a b', 'x'.repeat(300), 'x'.repeat(301)].map((id) => lineCallId('batch_1', id)),
     );
     expect(new Set(ids).size).toBe(5);
     for (const id of ids) expect(id).toMatch(/^batch:batch_1:[\da-f]{64}$/);
@@ -362,5 +362,5 @@ test('only the two routes of the contract take session tokens', () => {
 
 test('a line of a batch whose url is no text names no path', () => {
   const line = { custom_id: 'a', method: 'POST', url: { toString: 1 }, body: { model: 'm' } };
-  expect(lineOf(JSON.stringify(line))).toMatchObject({ path: '', model: 'm' });
+  expect(parseInputLine(JSON.stringify(line))).toMatchObject({ path: '', model: 'm' });
 });

@@ -8,7 +8,7 @@ import { chatCompletions } from '../../src/gateway/dialects/chat-completions.ts'
 import type { Dialect, ModelRequest } from '../../src/gateway/dialects/dialect.ts';
 import { generateContent, streamGenerateContent } from '../../src/gateway/dialects/generate-content.ts';
 import { messages } from '../../src/gateway/dialects/messages.ts';
-import { ceilingOf, chooseEffort } from '../../src/vendors/effort.ts';
+import { chooseEffort, effortCeiling } from '../../src/vendors/effort.ts';
 
 const LEVELS = ['low', 'medium', 'high', 'max'];
 type Ceiling = 'NONE' | 'LOW' | 'MEDIUM' | 'HIGH';
@@ -25,7 +25,7 @@ describe('messages', () => {
     } = messages.vendorBody(request, {
       model: 'claude',
       effort,
-      ceiling: ceilingOf(ceiling),
+      ceiling: effortCeiling(ceiling),
       outputTokensMax: undefined,
       addsUsage: true,
     });
@@ -70,7 +70,7 @@ describe('content', () => {
       provider: 'google',
       model: 'gemini',
       effort,
-      ceiling: ceilingOf(ceiling),
+      ceiling: effortCeiling(ceiling),
       outputTokensMax: undefined,
       addsUsage: true,
     };

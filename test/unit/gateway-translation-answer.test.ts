@@ -27,7 +27,7 @@ const EXAMPLE = { url: 'https://example.com', title: 'Example' };
 
 const chosen = (made: Answer) => messageToCompletion(wholeAnswer(made), TERMS.created)?.choices[0];
 
-function chunksOf(events: readonly object[], terms: Partial<typeof TERMS> = {}) {
+function translateEvents(events: readonly object[], terms: Partial<typeof TERMS> = {}) {
   const chunks = new MessageChunks({ ...TERMS, ...terms });
   return events.flatMap((event) => chunks.read(event as Fields));
 }
@@ -174,7 +174,7 @@ describe('a stream', () => {
   const made = answer([THINKING, { type: 'text', text: 'Let me see', cites: [EXAMPLE] }, WEATHER, NOW], 'tool_use');
 
   test('begins with the role, ends with reason, usage and mark, and says everything once', () => {
-    const parts = chunksOf([{ type: 'ping' }, ...streamedAnswer(made, [4])]);
+    const parts = translateEvents([{ type: 'ping' }, ...streamedAnswer(made, [4])]);
     const choices = parts.flatMap((part) => (typeof part === 'object' && 'choices' in part ? part.choices : []));
     const calls = (index: number, call: object) => ({ tool_calls: [{ index, ...call }] });
     expect(choices.map(({ delta }) => delta)).toEqual([
@@ -202,13 +202,13 @@ describe('a stream', () => {
   });
 
   test('tells no usage to those who did not ask', () => {
-    const parts = chunksOf(streamedAnswer(made, []), { includeUsage: false });
+    const parts = translateEvents(streamedAnswer(made, []), { includeUsage: false });
     expect(parts.some((part) => typeof part === 'object' && 'usage' in part)).toBe(false);
   });
 
   test('without its beginning has the id and the model of the request', () => {
     const events = streamedAnswer(answer([{ type: 'text', text: 'hello' }]), []).slice(1);
-    const parts = chunksOf(events, { includeUsage: false });
+    const parts = translateEvents(events, { includeUsage: false });
     expect(parts[0]).toMatchObject({
       id: 'call-1',
       model: 'claude-sonnet-5-5',
@@ -219,12 +219,12 @@ describe('a stream', () => {
 
   test('that ends without a reason ends regularly', () => {
     const events = streamedAnswer(answer([{ type: 'text', text: 'hello' }]), []);
-    const parts = chunksOf(events.filter(({ type }) => type !== 'message_delta'));
+    const parts = translateEvents(events.filter(({ type }) => type !== 'message_delta'));
     expect(parts.at(-3)).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
   });
 
   test('whose blocks begin with content, or have no end, loses nothing', () => {
-    const parts = chunksOf([
+    const parts = translateEvents([
       { type: 'message_start', message: {} },
       { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: 'hm', signature: 's' } },
       { type: 'content_block_start', index: 1, content_block: { type: 'text', text: 'hel', citations: null } },
@@ -247,7 +247,7 @@ describe('a stream', () => {
   test('keeps no more of the answer than its bound, and passes the rest', () => {
     const long: Block = { type: 'thinking', thinking: 'x'.repeat(KEPT_LENGTH_MAX), signature: 's' };
     const blocks: Block[] = [THINKING, long, { type: 'text', text: 'a' }, WEATHER, NOW];
-    const parts = chunksOf(streamedAnswer(answer(blocks, 'tool_use'), []));
+    const parts = translateEvents(streamedAnswer(answer(blocks, 'tool_use'), []));
     const deltas = parts.flatMap((part) => (typeof part === 'object' && 'choices' in part ? part.choices : []));
     expect(deltas.map(({ delta }) => Object.keys(delta).join())).toEqual([
       'role,content',
@@ -261,7 +261,7 @@ describe('a stream', () => {
   test('that breaks with an error tells it, and nothing after it', async () => {
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
     const begun = streamedAnswer(answer([{ type: 'text', text: 'hello' }]), []).slice(0, 3);
-    const parts = chunksOf([...begun, error, { type: 'message_stop' }]);
+    const parts = translateEvents([...begun, error, { type: 'message_stop' }]);
     expect(parts.at(-1)).toEqual({
       error: { message: 'Overloaded', type: 'overloaded_error', code: 'overloaded_error', param: null },
     });
@@ -282,7 +282,7 @@ describe('a stream', () => {
 
   test("a refusal in it is one for OpenAI's SDK", async () => {
     const refused = answer([{ type: 'text', text: 'Well' }], 'refusal', { explanation: 'I cannot' });
-    const stream = client(chunksOf(streamedAnswer(refused, []))).chat.completions.stream(REQUEST);
+    const stream = client(translateEvents(streamedAnswer(refused, []))).chat.completions.stream(REQUEST);
     const heard: string[] = [];
     stream.on('refusal.done', ({ refusal }) => heard.push(refusal));
     expect((await stream.finalChatCompletion()).choices[0]).toMatchObject({

@@ -64,44 +64,44 @@ function ended(
   return endCall(from.account, from.call, report, price, 'charge', 5);
 }
 
-const chargeOf = ({ call }: { call: Call }) => {
+const presentCharge = ({ call }: { call: Call }) => {
   const { amountNanoUsd = null, basis = null, status = null } = call.outcome?.charge ?? {};
   return [amountNanoUsd, basis, status];
 };
-const costOf = ({ call }: { call: Call }) =>
+const finalCost = ({ call }: { call: Call }) =>
   call.outcome?.price.status === 'FINAL' ? call.outcome.price.costNanoUsd : null;
 
 describe('a call of which something has no rate', () => {
   test('without any rate for its conditions is charged all that was held', () => {
     const flex = ended(begun([BOUND]), { inputTokens: 100, responseTokens: 10, serviceTier: 'flex' });
-    expect([costOf(flex), ...chargeOf(flex)]).toEqual([null, '6000', 'HELD', 'PENDING']);
+    expect([finalCost(flex), ...presentCharge(flex)]).toEqual([null, '6000', 'HELD', 'PENDING']);
     expect([flex.account.wallet.held, flex.account.wallet.unsettled]).toEqual(['0', '6000']);
   });
 
   test('is charged exactly on the side that has its rates, and by the hold on the other', () => {
     const heard = ended(begun([BOUND]), { inputTokens: 100, audioInputTokens: 1, responseTokens: 10 });
-    expect(chargeOf(heard)).toEqual(['1100', 'HELD', 'PENDING']);
+    expect(presentCharge(heard)).toEqual(['1100', 'HELD', 'PENDING']);
     const spoken = ended(begun([BOUND]), { inputTokens: 100, responseTokens: 10, audioOutputTokens: 1 });
-    expect(chargeOf(spoken)).toEqual(['5100', 'HELD', 'PENDING']);
+    expect(presentCharge(spoken)).toEqual(['5100', 'HELD', 'PENDING']);
     const marked = ended(begun([BOUND], MADE, 50), { inputTokens: 100, responseTokens: 10, audioOutputTokens: 1 });
-    expect(chargeOf(marked)[0]).toBe('7650');
+    expect(presentCharge(marked)[0]).toBe('7650');
   });
 
   test('costs its lines if the vendor exceeded what was held', () => {
     const much = ended(begun([BOUND]), { inputTokens: 3_001, audioInputTokens: 1, responseTokens: 10 });
-    expect(chargeOf(much)).toEqual(['3100', 'HELD', 'PENDING']);
+    expect(presentCharge(much)).toEqual(['3100', 'HELD', 'PENDING']);
   });
 
   test('is charged by its hold for a use without a rate too, of which the cost is known without it', () => {
     const searched = ended(begun([BOUND]), { inputTokens: 100, responseTokens: 10, searches: 1 });
-    expect([costOf(searched), ...chargeOf(searched)]).toEqual(['200', '1100', 'HELD', 'PENDING']);
+    expect([finalCost(searched), ...presentCharge(searched)]).toEqual(['200', '1100', 'HELD', 'PENDING']);
   });
 
   test('costs the whole hold if it began before the sides of a hold were told apart', () => {
     const { account: from, call } = begun([BOUND]);
     const { heldForInputNanoUsd: _sides, ...before } = call.credit ?? { tiers: [], markupPercent: 0, heldNanoUsd: '0' };
     const old = ended({ account: from, call: { ...call, credit: before } }, { inputTokens: 1, audioInputTokens: 1 });
-    expect(chargeOf(old)).toEqual(['6000', 'HELD', 'PENDING']);
+    expect(presentCharge(old)).toEqual(['6000', 'HELD', 'PENDING']);
     const amendment = {
       report: { usage: usage({ inputTokens: 2, audioInputTokens: 2 }) },
       price: PRICE,
@@ -116,23 +116,23 @@ describe('a call of which something has no rate', () => {
     const extended = extendSteps(from, call, 2_048);
     if (!extended) throw new Error('the call is open, and held in steps');
     const spoken = { inputTokens: 100, responseTokens: 10, audioOutputTokens: 1 };
-    expect(chargeOf(ended({ account: from, call }, spoken))).toEqual(['10340', 'HELD', 'PENDING']);
-    expect(chargeOf(ended(extended, spoken))).toEqual(['20580', 'HELD', 'PENDING']);
+    expect(presentCharge(ended({ account: from, call }, spoken))).toEqual(['10340', 'HELD', 'PENDING']);
+    expect(presentCharge(ended(extended, spoken))).toEqual(['20580', 'HELD', 'PENDING']);
   });
 
   test('of a model without a price is charged what was asked to be held, else the usual charge', () => {
-    expect(chargeOf(ended(begun([UNPRICED]), { inputTokens: 1 }, NONE))).toEqual(['700', 'HELD', 'PENDING']);
+    expect(presentCharge(ended(begun([UNPRICED]), { inputTokens: 1 }, NONE))).toEqual(['700', 'HELD', 'PENDING']);
     const asked = begun([UNPRICED], { ...MADE, holdUsd: 0.000001 });
-    expect(chargeOf(ended(asked, { inputTokens: 1 }, NONE))).toEqual(['1000', 'HELD', 'PENDING']);
+    expect(presentCharge(ended(asked, { inputTokens: 1 }, NONE))).toEqual(['1000', 'HELD', 'PENDING']);
   });
 
   test('that its caller makes and reports is not charged by a hold that nothing bounds', () => {
     const reported = ended(begun([], {}), { inputTokens: 1 }, NONE);
-    expect(chargeOf(reported)).toEqual([null, null, 'FAILED']);
+    expect(presentCharge(reported)).toEqual([null, null, 'FAILED']);
     const { ifLost: _lost, ...estimated } = BOUND;
-    expect(chargeOf(ended(begun([estimated], {}), { inputTokens: 1 }, NONE))).toEqual(['6000', 'HELD', 'PENDING']);
+    expect(presentCharge(ended(begun([estimated], {}), { inputTokens: 1 }, NONE))).toEqual(['6000', 'HELD', 'PENDING']);
     const made = ended(begun([{ ...estimated, cost: null }], MADE), { inputTokens: 1 }, NONE);
-    expect(chargeOf(made), 'it ran before its begin').toEqual([null, null, 'FAILED']);
+    expect(presentCharge(made), 'it ran before its begin').toEqual([null, null, 'FAILED']);
   });
 
   test('has no charge if it failed without usage, and its price if the vendor says what it cost', () => {
@@ -140,17 +140,17 @@ describe('a call of which something has no rate', () => {
     expect(ended(begun([UNPRICED]), {}, NONE, { error }).call.outcome?.charge).toBeNull();
     const vendorReported = { nanoUsd: '42', isUsed: true };
     const told = ended(begun([BOUND]), { inputTokens: 1, serviceTier: 'flex' }, PRICE, { vendorReported });
-    expect(chargeOf(told)).toEqual(['42', null, 'PENDING']);
+    expect(presentCharge(told)).toEqual(['42', null, 'PENDING']);
   });
 
   test('of which nothing was heard is charged by its hold, at the deadline and when its figures come', () => {
     const { account: from, call } = begun([UNPRICED]);
     if (!call.ifLost) throw new Error('the service makes the call');
     const lost = endLostCall(from, call, call.ifLost, 'charge');
-    expect([lost.call.status, ...chargeOf(lost)]).toEqual(['TIMEOUT', '700', 'HELD', 'PENDING']);
+    expect([lost.call.status, ...presentCharge(lost)]).toEqual(['TIMEOUT', '700', 'HELD', 'PENDING']);
     const reported = begun([], {});
     const late = timeOutCall(reported.account, reported.call);
-    expect(chargeOf(ended(late, { inputTokens: 1 }, NONE))).toEqual([null, null, 'FAILED']);
+    expect(presentCharge(ended(late, { inputTokens: 1 }, NONE))).toEqual([null, null, 'FAILED']);
     expect(late.call.credit?.heldAtEndNanoUsd, 'what was at stake').toBe('700');
   });
 });
@@ -170,13 +170,13 @@ describe('a charge by the hold', () => {
     expect(repriceCall(from, call, { price: PRICE, jobId: 'job' }, WHY, IDS), 'still no rate').toBeNull();
     const repriced = repriceCall(from, call, { price: withFlex('5000000'), jobId: 'job' }, WHY, IDS);
     expect(repriced?.correction).toMatchObject({ kind: 'REPRICED', charge: { amountNanoUsd: '-5900' } });
-    expect(repriced && chargeOf(repriced)).toEqual(['100', null, 'PENDING']);
+    expect(repriced && presentCharge(repriced)).toEqual(['100', null, 'PENDING']);
   });
 
   test('that is the price to the cent is one from then on', () => {
     const { account: from, call } = flex();
     const repriced = repriceCall(from, call, { price: withFlex('595000000'), jobId: 'job' }, WHY, IDS);
-    expect([repriced?.correction.charge, ...(repriced ? chargeOf(repriced) : [])]).toEqual([
+    expect([repriced?.correction.charge, ...(repriced ? presentCharge(repriced) : [])]).toEqual([
       null,
       '6000',
       null,

@@ -4,7 +4,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
-import { admitCall, beginCall, extendSteps, outputTokensOf } from '../../src/domain/begin-call.ts';
+import { admitCall, beginCall, extendSteps, outputTokensByTier } from '../../src/domain/begin-call.ts';
 import {
   type CallBound,
   costAtMost,
@@ -17,7 +17,7 @@ import {
 import { type BeginRequest, type Call, endCall, timeOutCall } from '../../src/domain/call.ts';
 import {
   affordableTokens,
-  holdOf,
+  computeHold,
   OUTPUT_TOKENS_MAX_DEFAULT,
   percentile95,
   usualCharge,
@@ -80,7 +80,7 @@ function begin(from: Account, bounds: CallBound[], request: Partial<BeginRequest
 }
 
 const LOST = { modelUsed: 'm', inputTokens: 900, price: PRICE };
-const heldOf = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
+const heldNanoUsd = ({ credit }: Call) => BigInt(credit?.heldNanoUsd ?? 0);
 
 describe('the bound of a cost', () => {
   test('of text is the input and so many output tokens', () => {
@@ -177,7 +177,7 @@ describe('what is held', () => {
   const hold = (bounds: CallBound[], maxOutputTokens?: number | null, askedNanoUsd: bigint | null = null) => {
     const { plan: content } = onCredit(0n, { payg: { enabled: true, markupPercent: 0, maxOutputTokens } }).subscription
       .plan;
-    return holdOf(bounds, content, {
+    return computeHold(bounds, content, {
       markupPercent: 0,
       askedNanoUsd,
       usualCharge: () => CENT,
@@ -287,7 +287,7 @@ describe('the begin of a call on credit', () => {
       heldForInputNanoUsd: '2000',
       outputTokens: 500,
     });
-    expect([availableUsd(after.wallet), outputTokensOf(call)]).toEqual([0n, { standard: 500 }]);
+    expect([availableUsd(after.wallet), outputTokensByTier(call)]).toEqual([0n, { standard: 500 }]);
   });
 
   test('of a stream begins with a smaller step if the balance covers no whole one, down to 64 tokens', () => {
@@ -316,7 +316,7 @@ describe('the begin of a call on credit', () => {
     const less = begun(21_009n);
     expect(less.call.credit).toMatchObject({ heldNanoUsd: '21009', outputTokens: 2_000 });
     expect(less.call.credit).not.toHaveProperty('steps');
-    expect([outputTokensOf(less.call), less.call.ifLost?.outputTokensMax]).toEqual([{ standard: 2_000 }, 2_000]);
+    expect([outputTokensByTier(less.call), less.call.ifLost?.outputTokensMax]).toEqual([{ standard: 2_000 }, 2_000]);
     expect(extendSteps(less.account, less.call, 3_000)).toBeNull();
     expect(begun(13_800n).call.credit).toMatchObject({ outputTokens: 1_280 });
     expect(begun(13_799n).denial?.code).toBe('CREDIT_REQUIRED');
@@ -334,13 +334,17 @@ describe('the begin of a call on credit', () => {
     const models = [bound(1_000, { tier: 'standard' }), bound(9_000, { tier: 'premium' })];
     const both = { requested: { standard: true, premium: true } };
     const { call } = begin(onCredit(50_000n), models, both);
-    expect([call.credit?.tiers, heldOf(call)]).toEqual([['standard', 'premium'], 14_000n]);
+    expect([call.credit?.tiers, heldNanoUsd(call)]).toEqual([['standard', 'premium'], 14_000n]);
     // The allowance of the standard tier is left: credit pays for the other alone.
     const paid = begin(onCredit(50_000n, { limits: { standardCalls: 5, premiumCalls: 0 } }), models, both).call;
-    expect([paid.credit?.tiers, heldOf(paid), paid.reserved]).toEqual([['premium'], 14_000n, { standardCalls: 1 }]);
+    expect([paid.credit?.tiers, heldNanoUsd(paid), paid.reserved]).toEqual([
+      ['premium'],
+      14_000n,
+      { standardCalls: 1 },
+    ]);
     // A model that costs more than the balance is not allowed.
     const { call: cheap } = begin(onCredit(6_000n), models, both);
-    expect([cheap.allowed.premium, cheap.credit?.tiers, heldOf(cheap)]).toEqual([false, ['standard'], 6_000n]);
+    expect([cheap.allowed.premium, cheap.credit?.tiers, heldNanoUsd(cheap)]).toEqual([false, ['standard'], 6_000n]);
   });
 
   test('lets go of the lower tier if one is held in steps and the other whole, and both together do not fit', () => {
@@ -349,7 +353,7 @@ describe('the begin of a call on credit', () => {
       bound(1_000, { tier: 'premium', outputTokens: 100 }),
     ];
     const { call } = begin(onCredit(3_000n), models, { requested: { standard: true, premium: true } });
-    expect([call.status, call.credit?.tiers, heldOf(call)]).toEqual(['IN_PROGRESS', ['premium'], 2_000n]);
+    expect([call.status, call.credit?.tiers, heldNanoUsd(call)]).toEqual(['IN_PROGRESS', ['premium'], 2_000n]);
   });
 
   test('holds a model that stands in for another only if the plan downgrades', () => {
@@ -360,9 +364,9 @@ describe('the begin of a call on credit', () => {
     const plans = { limitType: 'DOWNGRADE' as const };
     const premium = { requested: { premium: true }, runsOn: ['standard' as const, 'premium' as const] };
     const rich = begin(onCredit(50_000n, plans), models, premium).call;
-    expect([rich.credit?.tiers, heldOf(rich), rich.ifLost?.modelUsed]).toEqual([['premium'], 6_000n, 'dear']);
+    expect([rich.credit?.tiers, heldNanoUsd(rich), rich.ifLost?.modelUsed]).toEqual([['premium'], 6_000n, 'dear']);
     const poor = begin(onCredit(5_500n, plans), models, premium).call;
-    expect([poor.credit?.tiers, heldOf(poor), poor.ifLost?.modelUsed]).toEqual([['standard'], 5_500n, 'cheap']);
+    expect([poor.credit?.tiers, heldNanoUsd(poor), poor.ifLost?.modelUsed]).toEqual([['standard'], 5_500n, 'cheap']);
   });
 
   test('reserves of an allowance the bound of the output, no more than the plan says and than is left', () => {
@@ -394,15 +398,19 @@ describe('the steps of an open call', () => {
 
   test('hold as many tokens as are wanted, up to the bound', () => {
     const next = extend(stream(100_000n), 2_048);
-    expect([next.heldTokens, heldOf(next.call)]).toEqual([2_048, 21_480n]);
+    expect([next.heldTokens, heldNanoUsd(next.call)]).toEqual([2_048, 21_480n]);
     const last = extend(next, 9_999);
-    expect([last.heldTokens, heldOf(last.call), availableUsd(last.account.wallet)]).toEqual([4_000, 41_000n, 59_000n]);
+    expect([last.heldTokens, heldNanoUsd(last.call), availableUsd(last.account.wallet)]).toEqual([
+      4_000,
+      41_000n,
+      59_000n,
+    ]);
     expect(extend(last, 9_999).account).toBe(last.account);
   });
 
   test('are smaller if the balance ends, and none is smaller than 64 tokens', () => {
     const small = extend(stream(12_240n), 2_048);
-    expect([small.heldTokens, heldOf(small.call)]).toEqual([1_124, 12_240n]);
+    expect([small.heldTokens, heldNanoUsd(small.call)]).toEqual([1_124, 12_240n]);
     const refused = stream(11_879n);
     expect(extend(refused, 2_048)).toEqual({ account: refused.account, call: refused.call, heldTokens: 1_024 });
     expect(extend(stream(11_880n), 2_048).heldTokens).toBe(1_088);
@@ -569,7 +577,7 @@ describe('a call that was lost', () => {
     const stream = opened({ inSteps: true, outputTokens: 4_000 });
     const { call } = lost(stream);
     expect(call.outcome).toMatchObject({ usage: { responseTokens: 1_024 }, outputBasis: 'held' });
-    expect(BigInt(call.outcome?.charge?.amountNanoUsd ?? 0)).toBeLessThanOrEqual(heldOf(stream.call));
+    expect(BigInt(call.outcome?.charge?.amountNanoUsd ?? 0)).toBeLessThanOrEqual(heldNanoUsd(stream.call));
     expect(call.credit?.exceededNanoUsd).toBeUndefined();
   });
 

@@ -44,18 +44,18 @@ const organizations = fc.record({ standard: plain, premium: plain, cheap: plain 
     }) as unknown as OrganizationConfig,
 );
 
-const limitsOf = (models: readonly string[] | null): KeyLimits => ({ models, features: null });
+const modelLimits = (models: readonly string[] | null): KeyLimits => ({ models, features: null });
 
 async function attemptsOf(
   organization: OrganizationConfig,
   models: readonly string[] | null,
   asked: readonly string[],
 ) {
-  const caller = { organization, limits: limitsOf(models) };
+  const caller = { organization, limits: modelLimits(models) };
   const resolved = await resolveAttempts(caller, CATALOG, DIALECTS.createChatCompletion, asked, NOW);
   return resolved.ok ? resolved.attempts : [];
 }
-const keysOf = (attempts: readonly Attempt[]) =>
+const attemptKeys = (attempts: readonly Attempt[]) =>
   attempts.map(({ modelKey, tier, onDowngrade }) => `${modelKey} ${tier} ${onDowngrade}`);
 
 test('a narrower list of models makes no attempt that a wider one does not make, and none makes them all', async () => {
@@ -63,9 +63,9 @@ test('a narrower list of models makes no attempt that a wider one does not make,
   await fc.assert(
     fc.asyncProperty(organizations, names, names, requested, async (organization, wide, some, asked) => {
       const narrow = some.filter((name) => wide.includes(name));
-      const all = keysOf(await attemptsOf(organization, null, asked));
-      const wider = keysOf(await attemptsOf(organization, wide, asked));
-      const narrower = keysOf(await attemptsOf(organization, narrow, asked));
+      const all = attemptKeys(await attemptsOf(organization, null, asked));
+      const wider = attemptKeys(await attemptsOf(organization, wide, asked));
+      const narrower = attemptKeys(await attemptsOf(organization, narrow, asked));
       made += narrower.length;
       expect(all).toEqual(expect.arrayContaining(wider));
       expect(wider).toEqual(expect.arrayContaining(narrower));
@@ -96,9 +96,9 @@ test('a session with a list makes no attempt that its key alone would not make',
     fc.asyncProperty(organizations, names, names, requested, async (organization, ofKey, ofSession, asked) => {
       const session = { customerId: asCustomerId('c'), customerUserId: null, scopes: [], models: ofSession } as Session;
       const refused = closedModel(organization, CATALOG, asked, session, NOW);
-      const alone = keysOf(await attemptsOf(organization, ofKey, asked));
+      const alone = attemptKeys(await attemptsOf(organization, ofKey, asked));
       const both = refused ? [] : alone;
-      const free = keysOf(await attemptsOf(organization, ofSession, asked));
+      const free = attemptKeys(await attemptsOf(organization, ofSession, asked));
       expect(alone).toEqual(expect.arrayContaining(both));
       expect(free).toEqual(expect.arrayContaining(both));
     }),

@@ -7,7 +7,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { priceSnapshots, resolvePrice } from '../../src/catalog/prices.ts';
 import { readCatalogDocument } from '../../src/catalog/validate.ts';
 import { formatUsd } from '../../src/domain/money.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 import { usage } from './fixtures.ts';
 
@@ -25,7 +25,7 @@ const answer = { responseTokens: 10 };
 async function charged(modelUsed: string, tokens: Partial<Usage>, nowMs = NOW) {
   const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed }, nowMs);
   if (!price.available) throw new Error(`${modelUsed}: ${price.reason}`);
-  const priced = costOf(price.card, usage(tokens), 'standard');
+  const priced = computeCost(price.card, usage(tokens), 'standard');
   if (!priced.known) throw new Error(`${modelUsed}: ${priced.reason}`);
   const line = priced.cost.lines.find(({ quantity }) => quantity > 0);
   return { usd: formatUsd(line?.rateNanoUsdPerMillion ?? 0n), assumptions: priced.cost.assumptions };

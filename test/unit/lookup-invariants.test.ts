@@ -4,8 +4,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { replacementOf, statusOn } from '../../src/catalog/lifecycle.ts';
-import { specialtyOf } from '../../src/catalog/lines.ts';
+import { findReplacement, statusOn } from '../../src/catalog/lifecycle.ts';
+import { modelSpecialty } from '../../src/catalog/lines.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
 import { assess, rank, WEIGHTS } from '../../src/catalog/ranking.ts';
 import { type Resolution, resolveKey } from '../../src/catalog/resolution.ts';
@@ -118,7 +118,7 @@ describe.each(PURPOSES)('for the purpose %s', (purpose) => {
           .filter(({ confidence }) => confidence === 'candidate')
           .map(({ modelKey, score = 0, reasons = [] }) => [
             Number(/^(?:smaller|older|as old|moving)/.test(reasons[0] ?? '')),
-            Number(specialtyOf(byKey.get(modelKey) as CatalogModel) !== specialtyOf(model)),
+            Number(modelSpecialty(byKey.get(modelKey) as CatalogModel) !== modelSpecialty(model)),
             -score,
           ]);
         const sorted = places.toSorted(([a = 0, b = 0, c = 0], [x = 0, y = 0, z = 0]) => a - x || b - y || c - z);
@@ -268,7 +268,7 @@ describe('a chain of replacements', () => {
         lifecycle: last ? { status: 'ACTIVE', source, confidence } : gone,
       };
     });
-    return replacementOf({ ...BUILT_IN_CATALOG, models: list }, list[0] as CatalogModel, DAY);
+    return findReplacement({ ...BUILT_IN_CATALOG, models: list }, list[0] as CatalogModel, DAY);
   }
 
   test('is followed to its live model, over at most twenty links', () => {
@@ -292,13 +292,16 @@ test('a decision id is 24 hexadecimal digits', async () => {
 test('a replacement that cannot serve the typical request is named with what it lacks, and is not safe to apply', async () => {
   const source = models.find(
     (model) =>
-      statusOn(model, DAY) !== 'ACTIVE' && replacementOf(BUILT_IN_CATALOG, model, DAY)?.live?.model.maxOutputTokens,
+      statusOn(model, DAY) !== 'ACTIVE' && findReplacement(BUILT_IN_CATALOG, model, DAY)?.live?.model.maxOutputTokens,
   ) as CatalogModel;
   const key = modelKeyOf(source);
-  const live = replacementOf(BUILT_IN_CATALOG, source, DAY)?.live as { modelKey: string; model: CatalogModel };
+  const live = findReplacement(BUILT_IN_CATALOG, source, DAY)?.live as { modelKey: string; model: CatalogModel };
   const { contextTokens = 0, maxOutputTokens = 0 } = live.model;
-  const warningsOf = async (query: Record<string, string>) => (await resolve(key, query)).resolution;
-  const large = await warningsOf({ inputTokens: String(contextTokens + 1), outputTokens: String(maxOutputTokens + 1) });
+  const lookUpWarnings = async (query: Record<string, string>) => (await resolve(key, query)).resolution;
+  const large = await lookUpWarnings({
+    inputTokens: String(contextTokens + 1),
+    outputTokens: String(maxOutputTokens + 1),
+  });
   expect(large.safeToApply).toBe(false);
   expect(large.warnings).toContain(
     `official replacement ${live.modelKey}: context: ${contextTokens} is below ${contextTokens + 1} input tokens`,
@@ -306,7 +309,7 @@ test('a replacement that cannot serve the typical request is named with what it 
   expect(large.warnings).toContain(
     `official replacement ${live.modelKey}: output limit: ${maxOutputTokens} is below ${maxOutputTokens + 1} output tokens`,
   );
-  const exact = await warningsOf({ inputTokens: String(contextTokens), outputTokens: String(maxOutputTokens) });
+  const exact = await lookUpWarnings({ inputTokens: String(contextTokens), outputTokens: String(maxOutputTokens) });
   expect(exact.warnings.join()).not.toMatch(/is below/);
 });
 
@@ -410,7 +413,8 @@ describe('a date pin that the catalog does not list', () => {
 
 test('a replacement whose price cannot be compared says so', async () => {
   const unpriced = models.filter(
-    (model) => statusOn(model, DAY) !== 'ACTIVE' && !model.pricing && replacementOf(BUILT_IN_CATALOG, model, DAY)?.live,
+    (model) =>
+      statusOn(model, DAY) !== 'ACTIVE' && !model.pricing && findReplacement(BUILT_IN_CATALOG, model, DAY)?.live,
   );
   expect(unpriced.length).toBeGreaterThan(0);
   for (const model of unpriced) {

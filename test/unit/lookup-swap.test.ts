@@ -36,7 +36,7 @@ function changed(key: string, change: (model: CatalogModel) => void): Catalog {
   return copy;
 }
 
-const keysOf = ({ equivalents, variants, alternatives }: Resolution) =>
+const candidateKeys = ({ equivalents, variants, alternatives }: Resolution) =>
   [...equivalents, ...variants, ...alternatives].map(({ modelKey }) => modelKey);
 
 describe('a model with limited access', () => {
@@ -54,7 +54,7 @@ describe('a model with limited access', () => {
       const official = new Set(
         equivalents.filter(({ relation }) => relation === 'official_replacement').map(({ modelKey }) => modelKey),
       );
-      const limited = keysOf(resolution).filter((key) => byKey.get(key)?.availability && !official.has(key));
+      const limited = candidateKeys(resolution).filter((key) => byKey.get(key)?.availability && !official.has(key));
       expect(limited, modelKeyOf(model)).toEqual([]);
     }
   });

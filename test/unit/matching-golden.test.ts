@@ -6,7 +6,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { editDistance, FUZZY_SCORE_MIN, nearestOf, spellingOf } from '../../src/catalog/fuzzy.ts';
+import { editDistance, FUZZY_SCORE_MIN, findNearest, parseSpelling } from '../../src/catalog/fuzzy.ts';
 import { lookUpModel, type MatchStrategy, matchModel } from '../../src/catalog/matching.ts';
 import { modelKeyOf, type Provider } from '../../src/catalog/model.ts';
 
@@ -497,9 +497,9 @@ describe('with a provider', () => {
 });
 
 describe('the nearest name', () => {
-  const known = (...names: string[]) => names.map((name) => ({ name, spelling: spellingOf(name) }));
+  const known = (...names: string[]) => names.map((name) => ({ name, spelling: parseSpelling(name) }));
   const nearest = (asked: string, ...names: string[]) => {
-    const found = nearestOf(spellingOf(asked), known(...names));
+    const found = findNearest(parseSpelling(asked), known(...names));
     return found && [found.candidate.name, found.score];
   };
 

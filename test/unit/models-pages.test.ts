@@ -30,7 +30,7 @@ function ending(shutdownAt: string): CatalogModel {
 }
 
 /** The words of a model's page. */
-async function pageOf(model: CatalogModel): Promise<{ words: string; asksToRename: boolean | undefined }> {
+async function renderModelPage(model: CatalogModel): Promise<{ words: string; asksToRename: boolean | undefined }> {
   const key = modelKeyOf(model);
   const models = BUILT_IN_CATALOG.models.map((other) => (modelKeyOf(other) === key ? model : other));
   const catalog = { ...BUILT_IN_CATALOG, models };
@@ -42,10 +42,10 @@ async function pageOf(model: CatalogModel): Promise<{ words: string; asksToRenam
   });
   const { daysLeft } = listed({ ...view, catalog }, model);
   const html = await modelPage({ model, daysLeft, reportedEnds: [], resolution }, 'https://callmeter.test');
-  return { words: wordsOf(html), asksToRename: resolution.keyGuidance?.shouldUpdate };
+  return { words: visibleWords(html), asksToRename: resolution.keyGuidance?.shouldUpdate };
 }
 
-function wordsOf(html: string): string {
+function visibleWords(html: string): string {
   return html.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 }
 
@@ -55,14 +55,14 @@ describe('the page of a model that ends', () => {
     ['2026-12-07', '12 days left', '7 Dec 2026'],
     ['2027-11-25', '365 days left', '25 Nov 2027'],
   ])('with the shutdown on %s says first: %s', async (shutdownAt, left, day) => {
-    const { words } = await pageOf(ending(shutdownAt));
+    const { words } = await renderModelPage(ending(shutdownAt));
     expect(words).toContain(`${left} , until the shutdown on ${day}`);
     expect(words.indexOf(left)).toBeLessThan(words.indexOf('Move to'));
   });
 
   test('does not ask to write its shorter name, which ends as well', async () => {
     const model = ending('2026-12-07');
-    const { words, asksToRename } = await pageOf(model);
+    const { words, asksToRename } = await renderModelPage(model);
     expect(asksToRename).toBe(true);
     expect(words).not.toContain(`Write ${model.provider}/${model.preferredAlias}`);
   });
@@ -71,7 +71,7 @@ describe('the page of a model that ends', () => {
     const { lifecycle: _ends, ...model } = ending('2026-12-07');
     const alive = BUILT_IN_CATALOG.models.find((one) => modelKeyOf(one) === modelKeyOf(model as CatalogModel));
     if (!alive) throw new Error('it is in the catalog');
-    const { words } = await pageOf(alive);
+    const { words } = await renderModelPage(alive);
     expect(words).toContain(`Write ${model.provider}/${model.preferredAlias}`);
     expect(words).not.toMatch(/days? left/);
   });

@@ -3,7 +3,7 @@
  * expires, and is spent before them.
  */
 import { expect, test } from 'vitest';
-import { mistakenCharge, payersOf } from '../../src/domain/payers.ts';
+import { findPayers, mistakenCharge } from '../../src/domain/payers.ts';
 import { type Credit, type CreditUnit, EMPTY_WALLET, giveBack, type LedgerEntry } from '../../src/domain/wallet.ts';
 
 const credit = (
@@ -39,7 +39,7 @@ test('an increment that found a credit used up by an earlier mistake gives back 
   const first = { reference: 'first', atMs: 1, earlier: [] };
   const second = { reference: 'second', atMs: 2, earlier: [{ mistake: first, freed: 1n }] };
   const back = { unit: 'CUSTOM1', amount: 1n, reference: 'second', corrects: second, creditId: 'own' } as const;
-  const { credits: after } = giveBack(EMPTY_WALLET, { ...back, payers: payersOf(entries, credits, second) }, 5);
+  const { credits: after } = giveBack(EMPTY_WALLET, { ...back, payers: findPayers(entries, credits, second) }, 5);
   expect(after.map(({ creditId, remaining }) => [creditId, remaining])).toEqual([['A', '1']]);
 });
 
@@ -57,6 +57,6 @@ test('a charge that another credit would have paid without an earlier mistake gi
   ];
   const second = mistakenCharge(entries, { reference: 'second', atMs: 3 });
   const back = { unit: 'USD', amount: 1n, reference: 'again', corrects: second, creditId: 'own' } as const;
-  const { credits: after } = giveBack(EMPTY_WALLET, { ...back, payers: payersOf(entries, credits, second) }, 7);
+  const { credits: after } = giveBack(EMPTY_WALLET, { ...back, payers: findPayers(entries, credits, second) }, 7);
   expect(after.map(({ creditId, remaining }) => [creditId, remaining])).toEqual([['A', '1']]);
 });

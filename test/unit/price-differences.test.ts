@@ -6,7 +6,7 @@ import { calcPrice } from '@pydantic/genai-prices';
 import { expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { cardOn } from '../../src/catalog/prices.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import differences from '../fixtures/price-differences.json' with { type: 'json' };
 import { type PartialUsage, usage } from './fixtures.ts';
 
@@ -96,7 +96,7 @@ test('no cost differs from the independent one without an explanation, and no ex
       const price = calcPrice(theirs, model.model, { providerId: model.provider, timestamp: AT });
       if (!price || (rate !== undefined && price.model_price[rate] === undefined)) continue;
       compared += 1;
-      const priced = costOf(card, usage(ours), 'standard');
+      const priced = computeCost(card, usage(ours), 'standard');
       const usd = priced.known ? Number(priced.cost.totalNanoUsd) / 1e9 : null;
       // Theirs are binary fractions, and each of our lines is rounded to a nano-USD.
       if (usd === null || Math.abs(usd - price.total_price) > 2e-9 + usd * 1e-9) found.push(`${model.model}: ${name}`);

@@ -3,10 +3,10 @@
  * below. Amounts are computed by hand: one USD per million tokens is 1,000 nano-USD a token.
  */
 import { describe, expect, test } from 'vitest';
-import { type RateCard, rateOf, tierOfPrice } from '../../src/domain/price.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { buildRate, type RateCard, tierOfPrice } from '../../src/domain/price.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import type { Conditions } from '../../src/domain/usage.ts';
-import { usageOf } from '../../src/gateway/service-calls/end.ts';
+import { toUsage } from '../../src/gateway/service-calls/end.ts';
 import { withServedTier } from '../../src/vendors/service-tier.ts';
 import { readUsage } from '../../src/vendors/usage.ts';
 import { usage } from './fixtures.ts';
@@ -19,45 +19,45 @@ const card = (provider: string, rates: RateCard['rates'], more: Partial<RateCard
   ...more,
 });
 const text = (input: string, output: string) => [
-  rateOf('input', input, 1_000_000),
-  rateOf('output', output, 1_000_000),
+  buildRate('input', input, 1_000_000),
+  buildRate('output', output, 1_000_000),
 ];
 
 const OPENAI = card(
   'openai',
   [
     ...text('2', '8'),
-    rateOf('cachedInput', '0.5', 1_000_000),
-    rateOf('cacheWrite', '2.5', 1_000_000),
-    rateOf('cacheWrite12h', '5', 1_000_000),
-    rateOf('input', '4', 1_000_000, { serviceTier: 'priority' }),
-    rateOf('output', '16', 1_000_000, { serviceTier: 'priority' }),
-    rateOf('input', '1', 1_000_000, { serviceTier: 'flex' }),
-    rateOf('output', '4', 1_000_000, { serviceTier: 'flex' }),
-    rateOf('audioInput', '32', 1_000_000),
-    rateOf('cachedAudioInput', '0.4', 1_000_000),
-    rateOf('audioOutput', '64', 1_000_000),
-    rateOf('webSearch', '10', 1_000),
-    rateOf('fileSearch', '2.5', 1_000),
-    rateOf('codeMinutes', '0.0015', 1),
+    buildRate('cachedInput', '0.5', 1_000_000),
+    buildRate('cacheWrite', '2.5', 1_000_000),
+    buildRate('cacheWrite12h', '5', 1_000_000),
+    buildRate('input', '4', 1_000_000, { serviceTier: 'priority' }),
+    buildRate('output', '16', 1_000_000, { serviceTier: 'priority' }),
+    buildRate('input', '1', 1_000_000, { serviceTier: 'flex' }),
+    buildRate('output', '4', 1_000_000, { serviceTier: 'flex' }),
+    buildRate('audioInput', '32', 1_000_000),
+    buildRate('cachedAudioInput', '0.4', 1_000_000),
+    buildRate('audioOutput', '64', 1_000_000),
+    buildRate('webSearch', '10', 1_000),
+    buildRate('fileSearch', '2.5', 1_000),
+    buildRate('codeMinutes', '0.0015', 1),
   ],
   { billedAsWhole: ['imageInput', 'cachedImageInput'], regionalPercent: 110 },
 );
 const IMAGES = card('openai', [
-  rateOf('input', '5', 1_000_000),
-  rateOf('imageInput', '8', 1_000_000),
-  rateOf('imageOutput', '30', 1_000_000),
+  buildRate('input', '5', 1_000_000),
+  buildRate('imageInput', '8', 1_000_000),
+  buildRate('imageOutput', '30', 1_000_000),
 ]);
 const ANTHROPIC = card(
   'anthropic',
   [
     ...text('4', '20'),
-    rateOf('cachedInput', '0.4', 1_000_000),
-    rateOf('cacheWrite', '5', 1_000_000),
-    rateOf('cacheWrite1h', '8', 1_000_000),
-    rateOf('input', '8', 1_000_000, { speed: 'fast' }),
-    rateOf('output', '40', 1_000_000, { speed: 'fast' }),
-    rateOf('webSearch', '10', 1_000),
+    buildRate('cachedInput', '0.4', 1_000_000),
+    buildRate('cacheWrite', '5', 1_000_000),
+    buildRate('cacheWrite1h', '8', 1_000_000),
+    buildRate('input', '8', 1_000_000, { speed: 'fast' }),
+    buildRate('output', '40', 1_000_000, { speed: 'fast' }),
+    buildRate('webSearch', '10', 1_000),
   ],
   { regionalPercent: 110 },
 );
@@ -65,13 +65,13 @@ const GOOGLE = card(
   'google',
   [
     ...text('0.3', '2.5'),
-    rateOf('cachedInput', '0.03', 1_000_000),
-    rateOf('audioInput', '1', 1_000_000),
-    rateOf('cachedAudioInput', '0.1', 1_000_000),
-    rateOf('imageOutput', '30', 1_000_000),
-    rateOf('input', '0.15', 1_000_000, { serviceTier: 'flex' }),
-    rateOf('output', '1.25', 1_000_000, { serviceTier: 'flex' }),
-    rateOf('webSearch', '35', 1_000),
+    buildRate('cachedInput', '0.03', 1_000_000),
+    buildRate('audioInput', '1', 1_000_000),
+    buildRate('cachedAudioInput', '0.1', 1_000_000),
+    buildRate('imageOutput', '30', 1_000_000),
+    buildRate('input', '0.15', 1_000_000, { serviceTier: 'flex' }),
+    buildRate('output', '1.25', 1_000_000, { serviceTier: 'flex' }),
+    buildRate('webSearch', '35', 1_000),
   ],
   { billedAsWhole: ['imageInput', 'cachedImageInput'] },
 );
@@ -322,7 +322,7 @@ describe('an answer of a vendor', () => {
   test.each(GOLDEN)('$name', ({ card: price, answer, headers, lines, conditions = {} }) => {
     const reported = withServedTier(readUsage(answer), new Headers(headers));
     if (!reported) throw new Error('the answer has no usage');
-    const priced = costOf(price, usageOf(reported), 'standard');
+    const priced = computeCost(price, toUsage(reported), 'standard');
     if (!priced.known) throw new Error(priced.reason);
     const charged = priced.cost.lines.filter(({ quantity }) => quantity > 0);
     expect(Object.fromEntries(charged.map(({ component, costNanoUsd }) => [component, costNanoUsd]))).toEqual(lines);
@@ -330,23 +330,23 @@ describe('an answer of a vendor', () => {
   });
 
   test('is never priced at a rate of something else', () => {
-    const reasonOf = (price: RateCard, answer: object) => {
+    const pricingReason = (price: RateCard, answer: object) => {
       const reported = readUsage(answer);
-      const priced = reported && costOf(price, usageOf(reported), 'standard');
+      const priced = reported && computeCost(price, toUsage(reported), 'standard');
       return priced && !priced.known ? priced.reason : null;
     };
     const plain = card('google', text('1', '2'));
     const image = { candidatesTokensDetails: [modality('IMAGE', 5)] };
-    expect(reasonOf(plain, content({ promptTokenCount: 1, candidatesTokenCount: 5, ...image }))).toBe(
+    expect(pricingReason(plain, content({ promptTokenCount: 1, candidatesTokenCount: 5, ...image }))).toBe(
       'RATE_NOT_IN_CATALOG: imageOutput',
     );
     expect(
-      reasonOf(plain, content({ promptTokenCount: 1, candidatesTokenCount: 5, trafficType: 'ON_DEMAND_OFFPEAK' })),
+      pricingReason(plain, content({ promptTokenCount: 1, candidatesTokenCount: 5, trafficType: 'ON_DEMAND_OFFPEAK' })),
     ).toBe('RATE_NOT_IN_CATALOG: input, output (serviceTier other)');
-    expect(reasonOf(plain, message({ input_tokens: 1, output_tokens: 1, inference_geo: 'us', speed: 'fast' }))).toBe(
-      'RATE_NOT_IN_CATALOG: input, output (region us, speed fast)',
-    );
-    expect(reasonOf(OPENAI, chat({ prompt_tokens: 9, completion_tokens: 1 }, { service_tier: 'ultrafast' }))).toBe(
+    expect(
+      pricingReason(plain, message({ input_tokens: 1, output_tokens: 1, inference_geo: 'us', speed: 'fast' })),
+    ).toBe('RATE_NOT_IN_CATALOG: input, output (region us, speed fast)');
+    expect(pricingReason(OPENAI, chat({ prompt_tokens: 9, completion_tokens: 1 }, { service_tier: 'ultrafast' }))).toBe(
       'RATE_NOT_IN_CATALOG: input, output (serviceTier ultrafast)',
     );
   });
@@ -355,18 +355,18 @@ describe('an answer of a vendor', () => {
 describe('a condition', () => {
   test('that is standard is the same as none, for the cost and for the tier of the model', () => {
     const when = { serviceTier: 'standard', region: 'global', speed: 'standard' } as const;
-    const price = card('a', [rateOf('input', '1', 1_000_000, when), rateOf('output', '5', 1_000_000, when)]);
+    const price = card('a', [buildRate('input', '1', 1_000_000, when), buildRate('output', '5', 1_000_000, when)]);
     expect(nano(price, { inputTokens: 10 })).toBe(10_000n);
     expect(tierOfPrice(price)).toBe('premium');
   });
 
   const nano = (price: RateCard, used: Parameters<typeof usage>[0], mode: 'standard' | 'batch' = 'standard') => {
-    const priced = costOf(price, usage(used), mode);
+    const priced = computeCost(price, usage(used), mode);
     return priced.known ? priced.cost.totalNanoUsd : priced.reason;
   };
 
   test('of a region takes its own rates, else the uplift by the word of the provider, else none', () => {
-    const listed = card('a', [...text('1', '2'), rateOf('input', '3', 1_000_000, { region: 'eu' })], {
+    const listed = card('a', [...text('1', '2'), buildRate('input', '3', 1_000_000, { region: 'eu' })], {
       regionalPercent: 110,
     });
     expect(nano(listed, { inputTokens: 10, region: 'eu' })).toBe(30_000n);
@@ -381,9 +381,9 @@ describe('a condition', () => {
   test('of a long prompt is not known if the price states it under other conditions alone', () => {
     const price = card('a', [
       ...text('1', '2'),
-      rateOf('input', '2', 1_000_000, { promptTokensAbove: 100 }),
-      rateOf('output', '3', 1_000_000, { promptTokensAbove: 100 }),
-      rateOf('input', '0.5', 1_000_000, { serviceTier: 'flex' }),
+      buildRate('input', '2', 1_000_000, { promptTokensAbove: 100 }),
+      buildRate('output', '3', 1_000_000, { promptTokensAbove: 100 }),
+      buildRate('input', '0.5', 1_000_000, { serviceTier: 'flex' }),
     ]);
     expect(nano(price, { inputTokens: 101 })).toBe(202_000n);
     expect(nano(price, { inputTokens: 100, serviceTier: 'flex' })).toBe(50_000n);
@@ -393,7 +393,7 @@ describe('a condition', () => {
   });
 
   test('of a batch has its own rates if the price lists them, and half the standard ones otherwise', () => {
-    const price = card('a', [...text('1', '2'), rateOf('input', '0.4', 1_000_000, { serviceTier: 'batch' })]);
+    const price = card('a', [...text('1', '2'), buildRate('input', '0.4', 1_000_000, { serviceTier: 'batch' })]);
     expect(nano(price, { inputTokens: 10 }, 'batch')).toBe(4_000n);
     expect(nano(card('a', text('1', '2')), { inputTokens: 10 }, 'batch')).toBe(5_000n);
   });

@@ -5,11 +5,11 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { modelKeyOf } from '../../src/catalog/model.ts';
-import { type OwnPrice, type OwnPrices, ownPriceKey, ratesOf, resolvePrice } from '../../src/catalog/prices.ts';
+import { buildRates, type OwnPrice, type OwnPrices, ownPriceKey, resolvePrice } from '../../src/catalog/prices.ts';
 import type { OwnRates } from '../../src/contract/prices.ts';
-import { isUse, purposeOf, type RateCard, standardRate } from '../../src/domain/price.ts';
+import { isUse, type RateCard, ratePurpose, standardRate } from '../../src/domain/price.ts';
 import { withRelations } from '../../src/domain/price-relations.ts';
-import { cardFor, costOf } from '../../src/domain/pricing.ts';
+import { cardFor, computeCost } from '../../src/domain/pricing.ts';
 import type { Usage } from '../../src/domain/usage.ts';
 import { knownCost, rateCard } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';
@@ -18,19 +18,24 @@ const NOW = Date.UTC(2026, 10, 23);
 
 function ownPrices(name: string, rates: OwnRates): OwnPrices {
   const modelKey = ownPriceKey(BUILT_IN_CATALOG, name, NOW);
-  const card = { snapshotId: `organization/${modelKey}@1`, provider: 'organization', modelKey, rates: ratesOf(rates) };
+  const card = {
+    snapshotId: `organization/${modelKey}@1`,
+    provider: 'organization',
+    modelKey,
+    rates: buildRates(rates),
+  };
   const price: OwnPrice = { fromMs: 0, card: { ...card, regionalPercent: 100 }, strict: rates.strict };
   return new Map([[modelKey, [price]]]);
 }
 
-async function cardOf(modelUsed: string, own: OwnPrices = new Map(), providerUsed?: string): Promise<RateCard> {
+async function resolveCard(modelUsed: string, own: OwnPrices = new Map(), providerUsed?: string): Promise<RateCard> {
   const price = await resolvePrice(BUILT_IN_CATALOG, own, { modelUsed, providerUsed }, NOW);
   if (!price.available) throw new Error(`${modelUsed}: ${price.reason}`);
   return price.card;
 }
 
 async function costWith(rates: OwnRates, modelUsed: string, used: Partial<Usage>) {
-  return knownCost(await cardOf(modelUsed, ownPrices(modelUsed, rates)), usage(used));
+  return knownCost(await resolveCard(modelUsed, ownPrices(modelUsed, rates)), usage(used));
 }
 
 const OPUS = { inputUsdPerMillion: 4, outputUsdPerMillion: 20 };
@@ -86,10 +91,13 @@ describe('what an own price does not state', () => {
 
   test('is found behind the name that the operator gave a vendor, and nowhere else', async () => {
     const own = ownPrices('house/claude-opus-4-6', OPUS);
-    for (const card of [await cardOf('house/claude-opus-4-6', own), await cardOf('claude-opus-4-6', own, 'house')])
+    for (const card of [
+      await resolveCard('house/claude-opus-4-6', own),
+      await resolveCard('claude-opus-4-6', own, 'house'),
+    ])
       expect(standardRate(card, 'cacheWrite1h')).toBe(8_000_000_000n);
     for (const name of ['ft:gpt-4o:acme::1', 'house-model'])
-      expect((await cardOf(name, ownPrices(name, OPUS))).rates).toHaveLength(2);
+      expect((await resolveCard(name, ownPrices(name, OPUS))).rates).toHaveLength(2);
   });
 
   test('is rounded up to a nano-USD per million', () => {
@@ -118,9 +126,9 @@ describe('what an own price states', () => {
         { component: 'input', per: 1_000_000, usd: '5', when: { serviceTier: 'priority' } },
       ],
     } satisfies OwnRates;
-    const card = await cardOf('gpt-6-sol', ownPrices('gpt-6-sol', rates));
-    const nano = (purpose: Parameters<typeof purposeOf>[0]) =>
-      card.rates.find((rate) => purposeOf(rate) === purposeOf(purpose))?.nanoUsdPerMillion;
+    const card = await resolveCard('gpt-6-sol', ownPrices('gpt-6-sol', rates));
+    const nano = (purpose: Parameters<typeof ratePurpose>[0]) =>
+      card.rates.find((rate) => ratePurpose(rate) === ratePurpose(purpose))?.nanoUsdPerMillion;
     const [priority, flex] = [{ serviceTier: 'priority' }, { serviceTier: 'flex' }] as const;
     expect(nano({ component: 'cachedInput' })).toBe('900000000');
     expect(nano({ component: 'input', when: priority })).toBe('5000000000');
@@ -161,10 +169,10 @@ describe('what an own price states', () => {
 
   test('is all there is if the price is strict', async () => {
     const strict = ownPrices('claude-opus-4-6', { ...OPUS, strict: true });
-    const card = await cardOf('claude-opus-4-6', strict);
+    const card = await resolveCard('claude-opus-4-6', strict);
     expect([card.rates.length, card.snapshotId]).toEqual([2, 'organization/anthropic/claude-opus-4-6@1']);
     const used = usage({ inputTokens: 10, cacheWriteInputTokens: 5, cacheWrite1hInputTokens: 5 });
-    expect(costOf(card, used, 'standard')).toEqual({
+    expect(computeCost(card, used, 'standard')).toEqual({
       known: false,
       reason: 'RATE_NOT_IN_CATALOG: cacheWrite1h',
     });
@@ -175,7 +183,7 @@ test('an own price that states twice the catalog doubles every rate of tokens of
   let compared = 0;
   for (const model of BUILT_IN_CATALOG.models) {
     const key = modelKeyOf(model);
-    const known = await cardOf(key).catch(() => null);
+    const known = await resolveCard(key).catch(() => null);
     const [input, output] = known ? [standardRate(known, 'input'), standardRate(known, 'output')] : [];
     if (!known || !input || !output) continue;
     const twice = { component: 'input', per: 1_000_000 } as const;
@@ -184,12 +192,12 @@ test('an own price that states twice the catalog doubles every rate of tokens of
       { ...twice, usd: usd(2n * input) },
       { ...twice, component: 'output' as const, usd: usd(2n * output) },
     ];
-    const card = await cardOf(key, ownPrices(key, { components }));
+    const card = await resolveCard(key, ownPrices(key, { components }));
     const rates = ({ rates: all }: RateCard, times: bigint) =>
       new Map(
         all
           .filter(({ component }) => !isUse(component))
-          .map((rate) => [purposeOf(rate), BigInt(rate.nanoUsdPerMillion) * times]),
+          .map((rate) => [ratePurpose(rate), BigInt(rate.nanoUsdPerMillion) * times]),
       );
     expect(rates(card, 1n), key).toEqual(rates(known, 2n));
     expect(card.snapshotId).toContain(known.snapshotId);

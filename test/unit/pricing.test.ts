@@ -8,14 +8,14 @@ import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import { type Component, type RateCard, tierOfPrice } from '../../src/domain/price.ts';
-import { breakdownOf, type PricingMode, pricingMultiplier } from '../../src/domain/pricing.ts';
+import { buildBreakdown, type PricingMode, pricingMultiplier } from '../../src/domain/pricing.ts';
 import { billableInputTokens, type Usage } from '../../src/domain/usage.ts';
 import { knownCost, rateCard, type ShortRates, type ShortTier } from '../support/rate-cards.ts';
 import { usage } from './fixtures.ts';
 
 const TODAY = Date.UTC(2026, 10, 20);
 
-async function cardOf(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
+async function resolveCard(modelUsed: string, nowMs = TODAY): Promise<RateCard> {
   const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed }, nowMs);
   if (!price.available) throw new Error(`${modelUsed}: ${price.reason}`);
   return price.card;
@@ -226,7 +226,7 @@ const ROWS: Row[] = [
 
 describe('the cost of a call', () => {
   test.each(ROWS)('$of: $model costs $total nano-USD', async ({ model, usage, lines, total, tier, assumes = [] }) => {
-    const cost = price(await cardOf(model), tokens(...usage));
+    const cost = price(await resolveCard(model), tokens(...usage));
     expect(cost.lines).toEqual(lines);
     expect([cost.standardNanoUsd, cost.totalNanoUsd]).toEqual([total, total]);
     expect(`${cost.tier} ${cost.tierReason}`).toBe(tier ?? 'base SINGLE_TIER');
@@ -234,7 +234,7 @@ describe('the cost of a call', () => {
   });
 
   test('reasoning tokens are inside the output tokens and are not charged again', async () => {
-    const cost = price(await cardOf('gpt-4o'), { inputTokens: 1_000, responseTokens: 500, reasoningTokens: 300 });
+    const cost = price(await resolveCard('gpt-4o'), { inputTokens: 1_000, responseTokens: 500, reasoningTokens: 300 });
     expect(cost.totalNanoUsd).toBe(7_500_000n);
   });
 
@@ -301,7 +301,7 @@ describe('rounding', () => {
     { cached: 2, standard: 250n, batch: 125n },
     { cached: 0, standard: 0n, batch: 0n },
   ])('batch is half of $standard nano-USD, rounded half up to $batch', async ({ cached, standard, batch }) => {
-    const cost = price(await cardOf('gemini-2.5-pro'), tokens(cached, cached, 0, 0), 'batch');
+    const cost = price(await resolveCard('gemini-2.5-pro'), tokens(cached, cached, 0, 0), 'batch');
     expect([cost.standardNanoUsd, cost.totalNanoUsd]).toEqual([standard, batch]);
   });
 
@@ -326,7 +326,7 @@ describe('searches and audio', () => {
   });
 
   test('without a rate are listed and cost nothing', async () => {
-    const cost = price(await cardOf('gpt-4o'), { characters: 2, audioSeconds: 1.5 });
+    const cost = price(await resolveCard('gpt-4o'), { characters: 2, audioSeconds: 1.5 });
     expect(cost.assumptions).toEqual([
       expect.stringMatching(/^characters: .*not included/),
       expect.stringMatching(/^audioSeconds: .*not included/),
@@ -336,7 +336,7 @@ describe('searches and audio', () => {
   });
 
   test('audio units without a rate are listed too', async () => {
-    expect(price(await cardOf('gpt-4o'), { audio: 1 }).assumptions).toEqual([expect.stringMatching(/^audio: /)]);
+    expect(price(await resolveCard('gpt-4o'), { audio: 1 }).assumptions).toEqual([expect.stringMatching(/^audio: /)]);
   });
 });
 
@@ -350,21 +350,21 @@ describe('an announced price change', () => {
     { model: 'gemini-4-argon', at: '2026-11-30T23:59:59.999Z', nano: 3_240_000n },
     { model: 'gemini-4-argon', at: '2026-12-01T00:00:00.000Z', nano: 6_480_000n },
   ])('$model costs $nano nano-USD at $at', async ({ model, at, nano }) => {
-    expect(price(await cardOf(model, Date.parse(at)), used).totalNanoUsd).toBe(nano);
+    expect(price(await resolveCard(model, Date.parse(at)), used).totalNanoUsd).toBe(nano);
   });
 
   test('has its own snapshot, and the previous price keeps its own', async () => {
     const ids = [];
     for (const at of ['2026-11-30', '2026-12-01', '2026-11-30'])
-      ids.push((await cardOf('gemini-4-argon', Date.parse(at))).snapshotId);
+      ids.push((await resolveCard('gemini-4-argon', Date.parse(at))).snapshotId);
     expect(ids[0]).toMatch(/^google\/gemini-4-argon@[0-9a-f]{12}$/);
     expect(ids[1]).not.toBe(ids[0]);
     expect(ids[2]).toBe(ids[0]);
   });
 
   test('makes the model premium from its effective day', async () => {
-    const before = await cardOf('gemini-3.8-flash', Date.UTC(2026, 11, 31));
-    const after = await cardOf('gemini-3.8-flash', Date.UTC(2027, 0, 1));
+    const before = await resolveCard('gemini-3.8-flash', Date.UTC(2026, 11, 31));
+    const after = await resolveCard('gemini-3.8-flash', Date.UTC(2027, 0, 1));
     expect([tierOfPrice(before), tierOfPrice(after)]).toEqual(['standard', 'premium']);
   });
 });
@@ -378,7 +378,7 @@ describe('premium by price', () => {
     { model: 'gpt-4o', output: '10.00', premium: true },
     { model: 'text-embedding-3-large', output: '0.00', premium: false },
   ])('$model at $output USD of output is premium: $premium', async ({ model, premium }) => {
-    expect(tierOfPrice(await cardOf(model))).toBe(premium ? 'premium' : 'standard');
+    expect(tierOfPrice(await resolveCard(model))).toBe(premium ? 'premium' : 'standard');
   });
 
   test('begins one nano-USD above 4.00 USD per million, by the base rate and not by a long-prompt rate', () => {
@@ -403,8 +403,8 @@ describe('an unknown price is never zero', () => {
 });
 
 test('a breakdown shows every exact amount as a string and a number, and only lines that are not empty', async () => {
-  const card = await cardOf('gpt-4o');
-  expect(breakdownOf(knownCost(card, usage(tokens(1_000, 400, 0, 500)), 'batch'))).toEqual({
+  const card = await resolveCard('gpt-4o');
+  expect(buildBreakdown(knownCost(card, usage(tokens(1_000, 400, 0, 500)), 'batch'))).toEqual({
     currency: 'USD',
     snapshotId: card.snapshotId,
     provider: 'openai',

@@ -14,7 +14,7 @@ const namesOf = (path: string, type: string) => [...membersOf(sdkType(path, type
 function toCount(more: Partial<PromptToCount> = {}): PromptToCount {
   return { kind: 'anthropic', url: 'https://api.anthropic.com/v1/messages', headers: {}, body: {}, ...more };
 }
-const bodyOf = (request: PromptToCount) => {
+const countBody = (request: PromptToCount) => {
   const asked = countRequest(request);
   return asked && (JSON.parse(asked.body) as Record<string, unknown>);
 };
@@ -68,14 +68,14 @@ describe.each([
   test.each(namesOf(path, request))(
     '%s is taken by the counter, adds nothing to a prompt, or is asked for by nobody',
     (name) => {
-      const body = bodyOf(toCount({ kind, url, body: { model: 'm', [name]: 'x' } }));
+      const body = countBody(toCount({ kind, url, body: { model: 'm', [name]: 'x' } }));
       expect(body === null).toBe(NOT_ASKED[kind]?.includes(name));
       for (const sent of Object.keys(body ?? {})) expect(taken).toContain(sent);
     },
   );
 
   test('a field that nobody knows is sent to no counter', () => {
-    expect(bodyOf(toCount({ kind, url, body: { model: 'm', from_tomorrow: 1 } }))).toBeNull();
+    expect(countBody(toCount({ kind, url, body: { model: 'm', from_tomorrow: 1 } }))).toBeNull();
   });
 });
 

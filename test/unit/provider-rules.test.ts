@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { type ReportedModel, resolvePrice } from '../../src/catalog/prices.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import { usage } from './fixtures.ts';
 
 const NOW = Date.parse('2026-11-23');
@@ -15,7 +15,7 @@ const TOKENS = { inputTokens: 1_000, cachedInputTokens: 200, responseTokens: 100
 async function cost(reported: ReportedModel, region?: string): Promise<bigint | string> {
   const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), reported, NOW);
   if (!price.available) return price.reason;
-  const priced = costOf(price.card, usage({ ...TOKENS, ...(region !== undefined && { region }) }), 'standard');
+  const priced = computeCost(price.card, usage({ ...TOKENS, ...(region !== undefined && { region }) }), 'standard');
   return priced.known ? priced.cost.totalNanoUsd : priced.reason;
 }
 
@@ -82,7 +82,7 @@ test('a search costs the same in every region', async () => {
   const price = await resolvePrice(BUILT_IN_CATALOG, new Map(), { modelUsed: 'gpt-5.4' }, NOW);
   if (!price.available) throw new Error(price.reason);
   const searches = (region: string) => {
-    const priced = costOf(price.card, usage({ searches: 3, region }), 'standard');
+    const priced = computeCost(price.card, usage({ searches: 3, region }), 'standard');
     return priced.known && priced.cost.totalNanoUsd;
   };
   expect([searches('eu'), searches('global')]).toEqual([30_000_000n, 30_000_000n]);

@@ -5,7 +5,7 @@
  */
 import { describe, expect, test } from 'vitest';
 import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
-import { isMovingName, sizeOf, specialtyOf } from '../../src/catalog/lines.ts';
+import { isMovingName, modelSize, modelSpecialty } from '../../src/catalog/lines.ts';
 import { matchModel } from '../../src/catalog/matching.ts';
 import { type CatalogModel, modelKeyOf } from '../../src/catalog/model.ts';
 import type { LookupPolicy } from '../../src/catalog/ranking.ts';
@@ -19,7 +19,7 @@ const models = BUILT_IN_CATALOG.models;
 /** For the rules of every model: some of each provider, kind of work, specialty and status. */
 const SOME = sampleOfEach(
   models,
-  (model) => [model.provider, model.kind, specialtyOf(model), model.lifecycle.status].join(),
+  (model) => [model.provider, model.kind, modelSpecialty(model), model.lifecycle.status].join(),
   2,
 );
 
@@ -161,8 +161,8 @@ describe.each(PURPOSES)('an expert asks for %s', (purpose) => {
     const faults: string[] = [];
     for (const model of SOME) {
       for (const { modelKey } of computed(await resolve(modelKeyOf(model), { purpose, allowPreview: 'true' }))) {
-        const specialty = specialtyOf(modelOf(modelKey) as CatalogModel);
-        if (specialty !== null && specialty !== specialtyOf(model)) faults.push(`${modelKey} for ${model.model}`);
+        const specialty = modelSpecialty(modelOf(modelKey) as CatalogModel);
+        if (specialty !== null && specialty !== modelSpecialty(model)) faults.push(`${modelKey} for ${model.model}`);
       }
     }
     expect(faults).toEqual([]);
@@ -173,7 +173,7 @@ describe.each(PURPOSES)('an expert asks for %s', (purpose) => {
       const { equivalents } = await resolve(modelKeyOf(model), { purpose, maxPriceIncreasePercent: '1000' });
       const isBehind = ({ modelKey }: { modelKey: string }) => {
         const candidate = modelOf(modelKey) as CatalogModel;
-        return sizeOf(candidate) < sizeOf(model) || (isMovingName(candidate) && !isMovingName(model));
+        return modelSize(candidate) < modelSize(model) || (isMovingName(candidate) && !isMovingName(model));
       };
       const list = equivalents.filter(({ confidence }) => confidence === 'candidate');
       const firstBehind = list.findIndex(({ reasons = [] }) =>

@@ -7,8 +7,8 @@ import { ANOMALY_KINDS } from '../../src/contract/readings.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import { detectAnomalies, hourBuckets } from '../../src/readings/anomalies/detect.ts';
 import { type Episode, episodeId, UNITS } from '../../src/readings/anomalies/episode.ts';
-import { contributions, spansOf, type Usage } from '../../src/readings/anomalies/explain.ts';
-import { sentenceOf } from '../../src/readings/anomalies/sentences.ts';
+import { contributions, explainedSpans, type Usage } from '../../src/readings/anomalies/explain.ts';
+import { episodeSentence } from '../../src/readings/anomalies/sentences.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
 const DAY = Date.UTC(2026, 10, 13);
@@ -71,12 +71,12 @@ describe('a sentence', () => {
       "42 % of the organization's spend on 13 Nov; usual is 11 %.",
     ],
   ])('%#', (of, sentence) => {
-    expect(sentenceOf(of, [])).toBe(sentence);
+    expect(episodeSentence(of, [])).toBe(sentence);
   });
 
   test('says the hours of an episode that is no whole day', () => {
     const at = (startMs: number, endMs: number) =>
-      sentenceOf(episode('SPEND_SPIKE', { startMs, endMs, evidence: { ratio: 2 } }), []).split(';')[0];
+      episodeSentence(episode('SPEND_SPIKE', { startMs, endMs, evidence: { ratio: 2 } }), []).split(';')[0];
     expect(at(DAY + 14 * HOUR_MS, DAY + 17 * HOUR_MS)).toBe('Spent $9.37 on 13 Nov from 14:00 to 17:00 UTC');
     expect(at(DAY + 18 * HOUR_MS, DAY + DAY_MS)).toBe('Spent $9.37 on 13 Nov from 18:00 to 24:00 UTC');
     expect(at(DAY + 22 * HOUR_MS, DAY + 26 * HOUR_MS)).toBe('Spent $9.37 from 13 Nov 22:00 to 14 Nov 02:00 UTC');
@@ -84,15 +84,15 @@ describe('a sentence', () => {
 
   test('names what most of the change comes from, and not the only one there is', () => {
     const of = { dimension: 'model', key: 'a/one', change: 5, share: 0.6, among: 2 } as const;
-    const told = (...parts: Parameters<typeof sentenceOf>[1]) =>
-      sentenceOf(episode('SPEND_SPIKE', { evidence: { ratio: 5.75 } }), parts).split('). ')[1];
+    const told = (...parts: Parameters<typeof episodeSentence>[1]) =>
+      episodeSentence(episode('SPEND_SPIKE', { evidence: { ratio: 5.75 } }), parts).split('). ')[1];
     expect(told(of, { ...of, dimension: 'customer', key: 'alpha' })).toBe('Mostly model a/one, customer alpha.');
     expect(told({ ...of, share: 0.4 }, { ...of, dimension: 'feature', key: 'chat', among: 1 })).toBeUndefined();
   });
 
   test('there is one for every kind, and a unit', () => {
     for (const kind of ANOMALY_KINDS) {
-      expect(sentenceOf(episode(kind), [])).toMatch(/^\S.*\.$/);
+      expect(episodeSentence(episode(kind), [])).toMatch(/^\S.*\.$/);
       expect(['USD', 'calls', 'share']).toContain(UNITS[kind]);
     }
   });
@@ -163,11 +163,11 @@ describe('what explains an episode', () => {
 
   test('is looked for in the same hours of a week before, and in the first week of a long episode', () => {
     const short = { startMs: DAY + HOUR_MS, endMs: DAY + 4 * HOUR_MS };
-    expect(spansOf(short, asCustomerId('alpha'))).toEqual([
+    expect(explainedSpans(short, asCustomerId('alpha'))).toEqual([
       { customerId: 'alpha', fromMs: short.startMs, toMs: short.endMs },
       { customerId: 'alpha', fromMs: short.startMs - 7 * DAY_MS, toMs: short.endMs - 7 * DAY_MS },
     ]);
-    const [now, before] = spansOf({ startMs: DAY, endMs: DAY + 20 * DAY_MS }, null);
+    const [now, before] = explainedSpans({ startMs: DAY, endMs: DAY + 20 * DAY_MS }, null);
     expect([now.fromMs, now.toMs, before.fromMs, before.toMs]).toEqual([DAY, DAY + 7 * DAY_MS, DAY - 7 * DAY_MS, DAY]);
   });
 });

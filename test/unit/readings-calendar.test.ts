@@ -7,7 +7,7 @@ import { HOUR_MS } from '../../src/platform/time.ts';
 import { instantAtWall, isTimeZone, LOCAL_DAYS_MAX, localDays, zoneClock } from '../../src/readings/calendar.ts';
 
 const at = (iso: string) => Date.parse(iso);
-const hoursOf = (from: string, to: string, zone: string) =>
+const dayHours = (from: string, to: string, zone: string) =>
   localDays({ fromMs: at(from), toMs: at(to) }, zone).map(
     ({ label, startMs, endMs }) => `${label} ${(endMs - startMs) / HOUR_MS}`,
   );
@@ -65,15 +65,15 @@ describe('local days', () => {
     ],
     ['UTC', '2026-02-28T00:00Z', '2026-03-02T00:00Z', 'UTC', ['2026-02-28 24', '2026-03-01 24']],
   ])('%s', (_of, from, to, zone, expected) => {
-    expect(hoursOf(from, to, zone)).toEqual(expected);
+    expect(dayHours(from, to, zone)).toEqual(expected);
   });
 
   test('begin at their first instant, which may not be midnight', () => {
-    const startOf = (moment: string, zone: string) =>
+    const findStart = (moment: string, zone: string) =>
       localDays({ fromMs: at(moment), toMs: at(moment) + 1 }, zone)[0]?.startMs;
-    expect(startOf('2026-09-06T15:00Z', 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
-    expect(startOf('2026-07-01T23:59:59.999Z', 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
-    expect(startOf('2026-07-01T00:00Z', 'UTC')).toBe(at('2026-07-01T00:00Z'));
+    expect(findStart('2026-09-06T15:00Z', 'America/Santiago')).toBe(at('2026-09-06T04:00Z'));
+    expect(findStart('2026-07-01T23:59:59.999Z', 'Asia/Kathmandu')).toBe(at('2026-07-01T18:15Z'));
+    expect(findStart('2026-07-01T00:00Z', 'UTC')).toBe(at('2026-07-01T00:00Z'));
   });
 
   test('have their weekday', () => {
@@ -90,10 +90,10 @@ describe('local days', () => {
 
 test('days after the second clock change of a year begin at the offset of its first days', () => {
   const days = localDays({ fromMs: at('2026-01-01T12:00Z'), toMs: at('2026-12-31T12:00Z') }, 'Europe/Berlin');
-  const startOf = (label: string) => days.find((day) => day.label === label)?.startMs;
-  expect(startOf('2026-01-15')).toBe(at('2026-01-14T23:00Z'));
-  expect(startOf('2026-07-15')).toBe(at('2026-07-14T22:00Z'));
-  expect(startOf('2026-12-15')).toBe(at('2026-12-14T23:00Z'));
+  const findStart = (label: string) => days.find((day) => day.label === label)?.startMs;
+  expect(findStart('2026-01-15')).toBe(at('2026-01-14T23:00Z'));
+  expect(findStart('2026-07-15')).toBe(at('2026-07-14T22:00Z'));
+  expect(findStart('2026-12-15')).toBe(at('2026-12-14T23:00Z'));
 });
 
 test('the days of a year follow one another without a gap', () => {

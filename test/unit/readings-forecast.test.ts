@@ -2,10 +2,10 @@
  * A forecast's answer: its statuses, its period, its method and quality, and the instant at which an allowance ends.
  */
 import { describe, expect, test } from 'vitest';
-import { exhaustionOf } from '../../src/readings/forecast/exhaustion.ts';
+import { forecastExhaustion } from '../../src/readings/forecast/exhaustion.ts';
 import { type ForecastInput, forecast } from '../../src/readings/forecast/forecast.ts';
-import { quantilesOf, windowSpreads } from '../../src/readings/forecast/interval.ts';
-import { MEMORIES, weightsOf } from '../../src/readings/forecast/level.ts';
+import { computeQuantiles, windowSpreads } from '../../src/readings/forecast/interval.ts';
+import { MEMORIES, weighMemories } from '../../src/readings/forecast/level.ts';
 import { DAY_MS, forecastCase, HOUR_MS, NAMED_FAMILIES } from '../support/series.ts';
 
 const START = Date.UTC(2026, 2, 2);
@@ -191,7 +191,7 @@ describe('exhaustion', () => {
   const base = steady(30, ten);
   const when = (remaining: number | null, input = base) => {
     const { nowMs, timeZone } = input;
-    return exhaustionOf({ forecast: forecast(input), remaining, nowMs, timeZone })?.expectedMs ?? null;
+    return forecastExhaustion({ forecast: forecast(input), remaining, nowMs, timeZone })?.expectedMs ?? null;
   };
 
   test('is the instant at which the forecast pace uses up the remaining allowance', () => {
@@ -235,7 +235,7 @@ describe('the interval of the exhaustion', () => {
     horizonEndMs: START + 59 * DAY_MS,
   });
   const result = forecast(uneven);
-  const of = (remaining: number | null) => exhaustionOf({ forecast: result, remaining, ...uneven });
+  const of = (remaining: number | null) => forecastExhaustion({ forecast: result, remaining, ...uneven });
 
   test('begins before the expected instant and ends after it', () => {
     const { earliestMs, expectedMs, latestMs } = of(0.5 * (result.remaining?.expected ?? 0)) ?? {};
@@ -301,15 +301,15 @@ describe('the days of a forecast', () => {
 
 describe('a memory', () => {
   test('counts half of one with a tenth less error, and all count alike before any error', () => {
-    expect(weightsOf(MEMORIES.map(() => 0))).toEqual([1 / 3, 1 / 3, 1 / 3]);
-    const [first = 0, second = 0, third = 0] = weightsOf([100, 110, 200]);
+    expect(weighMemories(MEMORIES.map(() => 0))).toEqual([1 / 3, 1 / 3, 1 / 3]);
+    const [first = 0, second = 0, third = 0] = weighMemories([100, 110, 200]);
     expect(first + second + third).toBeCloseTo(1, 9);
     expect(second / first).toBeCloseTo(0.47, 2);
     expect(third).toBeLessThan(0.01);
   });
 
   test('that never erred is the only one that counts', () => {
-    expect(weightsOf([5, 0, 1])).toEqual([0, 1, 0]);
+    expect(weighMemories([5, 0, 1])).toEqual([0, 1, 0]);
   });
 });
 
@@ -326,7 +326,7 @@ describe('the interval', () => {
   test('is as wide as own errors were', () => {
     const erratic = trials(Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? 70 : 130)));
     const width = (own: typeof calm) => {
-      const { p10, p90 } = quantilesOf(windowSpreads([of(day, own)]), 100, 1);
+      const { p10, p90 } = computeQuantiles(windowSpreads([of(day, own)]), 100, 1);
       return p90 - p10;
     };
     expect(width(calm)).toBeGreaterThan(9);
@@ -336,21 +336,21 @@ describe('the interval', () => {
 
   test('reaches further to the side on which outcomes stray', () => {
     const upward = trials(Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? 200 : 90)));
-    const { p10, p90 } = quantilesOf(windowSpreads([of(day, upward)]), 100, 1);
+    const { p10, p90 } = computeQuantiles(windowSpreads([of(day, upward)]), 100, 1);
     expect(p90 - 100).toBeGreaterThan(1.3 * (100 - p10));
   });
 
   test('of recent errors counts more than of old ones', () => {
     const settled = trials(Array.from({ length: 60 }, (_, at) => (at < 20 ? 30 : at % 2 === 0 ? 95 : 105)));
     const unsettled = trials(Array.from({ length: 60 }, (_, at) => (at >= 40 ? 30 : at % 2 === 0 ? 95 : 105)));
-    const width = (own: typeof calm) => quantilesOf(windowSpreads([of(day, own)]), 100, 1).p10;
+    const width = (own: typeof calm) => computeQuantiles(windowSpreads([of(day, own)]), 100, 1).p10;
     expect(width(unsettled)).toBeLessThan(width(settled) - 30);
   });
 
   test('of a window that was never tried is relatively wider than that of a shorter one', () => {
     const spreads = windowSpreads([of(day, calm), of(week), of(month)]);
     const relative = (days: number) => {
-      const { p10, p90 } = quantilesOf(spreads, 100 * days, days);
+      const { p10, p90 } = computeQuantiles(spreads, 100 * days, days);
       return (p90 - p10) / (100 * days);
     };
     expect(relative(7)).toBeGreaterThan(relative(1));
@@ -361,9 +361,9 @@ describe('the interval', () => {
   });
 
   test('is nothing if nothing is expected, and if no error ever was', () => {
-    expect(quantilesOf(windowSpreads([of(day, calm)]), 0, 1)).toEqual({ p10: 0, p50: 0, p90: 0 });
+    expect(computeQuantiles(windowSpreads([of(day, calm)]), 0, 1)).toEqual({ p10: 0, p50: 0, p90: 0 });
     const exact = trials(Array.from({ length: 20 }, () => 100));
-    const { p10, p90 } = quantilesOf(windowSpreads([of(day, exact)]), 100, 1);
+    const { p10, p90 } = computeQuantiles(windowSpreads([of(day, exact)]), 100, 1);
     expect([p10, p90].map((quantity) => quantity.toFixed(9))).toEqual(['100.000000000', '100.000000000']);
   });
 });

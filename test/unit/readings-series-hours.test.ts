@@ -2,7 +2,7 @@
  * The columns from a customer's object give the usage of each hour, in any order and for any size of the sums.
  */
 import { expect, test } from 'vitest';
-import { latestHour, parseHours, seriesOf, sumBetween } from '../../src/objects/series-hours.ts';
+import { joinSeries, latestHour, parseHours, sumBetween } from '../../src/objects/series-hours.ts';
 import { rounded } from '../../src/readings/statistics.ts';
 import { HOUR_MS } from '../support/series.ts';
 
@@ -21,9 +21,9 @@ const TEXT = JSON.stringify({
 
 test('a series is the sum of its columns, without empty hours', () => {
   const hours = parseHours(TEXT);
-  expect(seriesOf(hours, ['agenticApi'])).toEqual([{ startMs: 11 * HOUR_MS, quantity: 7 }]);
-  expect(seriesOf(hours, ['costUsd'])).toEqual([{ startMs: 10 * HOUR_MS, quantity: 1.5 }]);
-  expect(seriesOf(hours, ['completedCalls', 'failedCalls'])).toEqual([
+  expect(joinSeries(hours, ['agenticApi'])).toEqual([{ startMs: 11 * HOUR_MS, quantity: 7 }]);
+  expect(joinSeries(hours, ['costUsd'])).toEqual([{ startMs: 10 * HOUR_MS, quantity: 1.5 }]);
+  expect(joinSeries(hours, ['completedCalls', 'failedCalls'])).toEqual([
     { startMs: 10 * HOUR_MS, quantity: 3 },
     { startMs: 12 * HOUR_MS, quantity: 2 },
     { startMs: 10 * HOUR_MS, quantity: 1 },

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SeriesHours } from '../../src/objects/series-hours.ts';
 import { evidenceCompleteness, reviewReasons } from '../../src/readings/usage/review.ts';
-import { SIGNAL_CODES, type SignalInput, signalsOf } from '../../src/readings/usage/signals.ts';
+import { deriveSignals, SIGNAL_CODES, type SignalInput } from '../../src/readings/usage/signals.ts';
 import { compareWeeks, weekPeriods } from '../../src/readings/usage/weeks.ts';
 import { DAY_MS, HOUR_MS } from '../support/series.ts';
 
@@ -104,7 +104,7 @@ function meter(
   };
 }
 
-const codes = (extra: Partial<SignalInput>) => signalsOf(facts(extra)).map(({ code }) => code);
+const codes = (extra: Partial<SignalInput>) => deriveSignals(facts(extra)).map(({ code }) => code);
 
 describe('signals', () => {
   test.each<[string, Partial<SignalInput>, string[]]>([
@@ -138,7 +138,7 @@ describe('signals', () => {
   });
 
   test('are sorted by their list, each with evidence', () => {
-    const signals = signalsOf(
+    const signals = deriveSignals(
       facts({
         calls: week(200, 100),
         failedCalls: week(50, 1),
@@ -165,33 +165,33 @@ describe('signals', () => {
 });
 
 test('credit of zero is critical, and little credit is a warning with the days it lasts', () => {
-  const [none] = signalsOf(facts({ credit: { balanceUsd: 0, chargedLatestWeekUsd: 0 } }));
+  const [none] = deriveSignals(facts({ credit: { balanceUsd: 0, chargedLatestWeekUsd: 0 } }));
   expect(none).toMatchObject({ severity: 'CRITICAL', evidence: { balanceUsd: 0, daysLeft: null } });
-  const [owed] = signalsOf(facts({ credit: { balanceUsd: -3, chargedLatestWeekUsd: 7 } }));
+  const [owed] = deriveSignals(facts({ credit: { balanceUsd: -3, chargedLatestWeekUsd: 7 } }));
   expect(owed).toMatchObject({ severity: 'CRITICAL', evidence: { daysLeft: 0 } });
-  const [low] = signalsOf(facts({ credit: { balanceUsd: 0.5, chargedLatestWeekUsd: 7 } }));
+  const [low] = deriveSignals(facts({ credit: { balanceUsd: 0.5, chargedLatestWeekUsd: 7 } }));
   expect(low).toMatchObject({ severity: 'WARNING', evidence: { daysLeft: 0.5 } });
 });
 
 test('weeks that rise show both and ask for no review; a fall and a pause ask for one', () => {
-  const rising = signalsOf(facts({ calls: week(61, 40), dollars: week(9, 4) }));
+  const rising = deriveSignals(facts({ calls: week(61, 40), dollars: week(9, 4) }));
   expect(rising).toEqual([
     { code: 'USAGE_RISING', severity: 'INFO', meter: null, evidence: week(61, 40) },
     { code: 'SPEND_RISING', severity: 'INFO', meter: null, evidence: week(9, 4) },
   ]);
   expect(reviewReasons(rising)).toEqual([]);
-  const falling = signalsOf(facts({ calls: week(0, 40), lastCallAtMs: NOW - 9 * DAY_MS }));
+  const falling = deriveSignals(facts({ calls: week(0, 40), lastCallAtMs: NOW - 9 * DAY_MS }));
   expect(falling[1]).toMatchObject({ code: 'USAGE_FALLING', severity: 'WARNING', evidence: week(0, 40) });
   expect(reviewReasons(falling)).toEqual([{ reason: 'CHURN_RISK', signals: ['INACTIVE', 'USAGE_FALLING'] }]);
 });
 
 test('a week without a call says how many whole days it was', () => {
-  const [inactive] = signalsOf(facts({ lastCallAtMs: NOW - 9.5 * DAY_MS }));
+  const [inactive] = deriveSignals(facts({ lastCallAtMs: NOW - 9.5 * DAY_MS }));
   expect(inactive).toMatchObject({ code: 'INACTIVE', evidence: { daysSince: 9 } });
 });
 
 test('elevated errors show both weeks as shares of their calls', () => {
-  const [errors] = signalsOf(facts({ calls: week(90, 110), failedCalls: week(9, 1) }));
+  const [errors] = deriveSignals(facts({ calls: week(90, 110), failedCalls: week(9, 1) }));
   expect(errors).toMatchObject({
     code: 'ERRORS_ELEVATED',
     evidence: { calls: 90, failedCalls: 9, failedShare: 0.1, failedSharePreceding: 0.0091 },

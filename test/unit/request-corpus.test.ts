@@ -26,12 +26,12 @@ import {
   TranscriptionForm,
 } from '../../src/contract/gateway/requests.ts';
 import { readFormBody } from '../../src/platform/form-body.ts';
-import { boundaryOf } from '../../src/platform/multipart.ts';
+import { parseBoundary } from '../../src/platform/multipart.ts';
 import {
+  buildForm,
   CORPUS_DIALECTS,
   CORPUS_UPLOADS,
   type CorpusDialect,
-  formOf,
   requestCorpus,
 } from '../support/request-corpus.ts';
 
@@ -53,10 +53,10 @@ const SCHEMAS: Record<CorpusDialect, z.ZodType> = {
 };
 
 /** As the gateway reads it. */
-async function fieldsOf(dialect: CorpusDialect, body: Record<string, unknown>): Promise<unknown> {
+async function sentFields(dialect: CorpusDialect, body: Record<string, unknown>): Promise<unknown> {
   if (!CORPUS_UPLOADS.has(dialect)) return JSON.parse(JSON.stringify(body));
-  const request = new Request('https://example.com', { method: 'POST', body: formOf(body) });
-  const boundary = boundaryOf(request.headers.get('Content-Type') ?? '') ?? '';
+  const request = new Request('https://example.com', { method: 'POST', body: buildForm(body) });
+  const boundary = parseBoundary(request.headers.get('Content-Type') ?? '') ?? '';
   const read = await readFormBody(request, boundary, FILE_BODY_BYTES_MAX, REPEATED_FIELDS);
   return read.ok ? read.fields : read;
 }
@@ -85,7 +85,7 @@ describe.each(CORPUS_DIALECTS)('%s', (dialect) => {
 
   test('each request is taken by the schema of its endpoint', async () => {
     for (const { name, body } of requests) {
-      const { error } = SCHEMAS[dialect].safeParse(await fieldsOf(dialect, body));
+      const { error } = SCHEMAS[dialect].safeParse(await sentFields(dialect, body));
       expect({ name, issues: error?.issues ?? [] }).toEqual({ name, issues: [] });
     }
   });

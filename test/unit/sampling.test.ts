@@ -9,8 +9,8 @@ import {
   candidateTokens,
   DEFAULT_SAMPLING_POLICY,
   decideSampling,
-  decisionIdOf,
-  fractionOf,
+  decisionId,
+  hashFraction,
   SAMPLING_REASONS,
   type SamplingCandidate,
   type SamplingPolicy,
@@ -71,10 +71,10 @@ test.each([
 ])('%j are %i tokens', (counts, tokens) => expect(candidateTokens(counts)).toBe(tokens));
 
 test('a fraction is at least 0 and below 1, exactly the first 52 bits', () => {
-  expect(fractionOf('0'.repeat(64))).toBe(0);
-  expect(fractionOf(`8${'0'.repeat(63)}`)).toBe(0.5);
-  expect(fractionOf(`0000000000001${'f'.repeat(51)}`)).toBe(2 ** -52);
-  expect(fractionOf('f'.repeat(64))).toBe(1 - 2 ** -52);
+  expect(hashFraction('0'.repeat(64))).toBe(0);
+  expect(hashFraction(`8${'0'.repeat(63)}`)).toBe(0.5);
+  expect(hashFraction(`0000000000001${'f'.repeat(51)}`)).toBe(2 ** -52);
+  expect(hashFraction('f'.repeat(64))).toBe(1 - 2 ** -52);
 });
 
 test('a known key always gets the same decision, by any client in any language', async () => {
@@ -82,8 +82,8 @@ test('a known key always gets the same decision, by any client in any language',
   const hash = await sha256Hex(text);
   // printf sp_0123456789abcdef:key-1 | sha256sum
   expect(hash).toBe('77e8026d01c431610a969f068417171e491fc51351c99513f91586424fb0fb8b');
-  expect(fractionOf(hash)).toBe(0x77e8026d01c43 / 2 ** 52);
-  expect(decisionIdOf(hash)).toBe('sd_491fc51351c99513f91586424fb0fb8b');
+  expect(hashFraction(hash)).toBe(0x77e8026d01c43 / 2 ** 52);
+  expect(decisionId(hash)).toBe('sd_491fc51351c99513f91586424fb0fb8b');
 });
 
 describe('a policy version', () => {
@@ -112,9 +112,9 @@ describe('over 100,000 keys', () => {
   const KEYS = 100_000;
   // 4.9 standard deviations: a fair hash fails once in a million policies, and these keys are always the same.
   const DEVIATIONS = 4.9;
-  const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
   const fractions = (version: string) =>
-    Float64Array.from({ length: KEYS }, (_, key) => fractionOf(hashOf(sampledText(version, `key-${key}`))));
+    Float64Array.from({ length: KEYS }, (_, key) => hashFraction(sha256(sampledText(version, `key-${key}`))));
 
   test('every rate is met, and two policy versions decide independently', () => {
     const [a, b] = [fractions('sp_0123456789abcdef'), fractions('sp_fedcba9876543210')];

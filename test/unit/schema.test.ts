@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import { readD1Migrations } from '@cloudflare/vitest-plugin';
 import { expect, test } from 'vitest';
-import { databaseOf, schemaOf } from '../support/schema.ts';
+import { openDatabase, schemaOf } from '../support/schema.ts';
 
 test('has every table, column, index and row that the migrations leave', async () => {
   const migrations = await readD1Migrations(join(import.meta.dirname, '../../d1-migrations'));
-  using migrated = databaseOf(migrations.flatMap(({ queries }) => queries));
-  using created = databaseOf(schemaOf(migrations));
+  using migrated = openDatabase(migrations.flatMap(({ queries }) => queries));
+  using created = openDatabase(schemaOf(migrations));
   const objects =
     "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE tbl_name <> 'd1_migrations' ORDER BY type, name";
   expect(created.prepare(objects).all()).toEqual(migrated.prepare(objects).all());

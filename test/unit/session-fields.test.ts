@@ -37,7 +37,7 @@ const closed = (path: string, body: unknown) => closedField(path, body, organiza
 
 const [CHAT_TYPE, RESPONSE_TYPE] = [REQUEST_TYPES.chat(), REQUEST_TYPES.responses()];
 
-const fieldsOf = (types: readonly Shape[]) => types.flatMap((type) => [...membersOf(type).keys()]);
+const fieldNames = (types: readonly Shape[]) => types.flatMap((type) => [...membersOf(type).keys()]);
 
 /** The values of `type` of the tools. */
 const toolTypesOf = ([type]: readonly Shape[]) => {
@@ -52,8 +52,8 @@ const toolsOf = (rule: Rule | undefined) =>
 
 describe("the SDK's", () => {
   test.each([
-    [CHAT, fieldsOf(CHAT_TYPE)],
-    [RESPONSES, fieldsOf(RESPONSE_TYPE)],
+    [CHAT, fieldNames(CHAT_TYPE)],
+    [RESPONSES, fieldNames(RESPONSE_TYPE)],
   ])('fields of %s are each open or closed', (path, fields) => {
     expect(fields.length).toBeGreaterThan(30);
     const rules = FIELDS[path] ?? {};

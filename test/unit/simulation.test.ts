@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { callUsage } from '../bench/simulation/customer-day.ts';
 import { amplitudeOf, largestShare, PEAK_BY_MEAN } from '../bench/simulation/day.ts';
-import { answerFor, ofCall, placed, rowsOf } from '../bench/simulation/deployment.ts';
+import { answerFor, countRows, ofCall, placed } from '../bench/simulation/deployment.ts';
 import { marginalDollars, monthDollars, times, total, type Usage } from '../bench/simulation/prices.ts';
 import { meanWaitMs, runQueue } from '../bench/simulation/queue.ts';
 import { lineThrough } from '../bench/transactions.ts';
@@ -89,8 +89,8 @@ describe('the deployment', () => {
 
   test('organizations share no row in a transaction', () => {
     const changes = 100 * ofCall('pages');
-    expect(rowsOf(changes, 2) - rowsOf(changes, 1)).toBeCloseTo(40);
-    expect(rowsOf(changes, 1_000) - rowsOf(changes, 25)).toBeCloseTo(0);
+    expect(countRows(changes, 2) - countRows(changes, 1)).toBeCloseTo(40);
+    expect(countRows(changes, 1_000) - countRows(changes, 25)).toBeCloseTo(0);
   });
 
   test('the same seed gives the same answer, and ten times the calls ten times the growth', () => {

@@ -4,7 +4,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { sampleOf } from '../../src/cli/vendor/schema-sample.ts';
+import { makeSample } from '../../src/cli/vendor/schema-sample.ts';
 import { EVENTS, type EventData, type EventType } from '../../src/contract/event-data.ts';
 import { EVENT_TYPES } from '../../src/contract/events.ts';
 import { TEST_EVENT_TYPE } from '../../src/contract/webhooks.ts';
@@ -29,19 +29,19 @@ function least(schema: JsonSchema): JsonSchema {
 
 function examplesOf(type: EventType): object[] {
   const schema = z.toJSONSchema(EVENTS[type].data) as JsonSchema;
-  return [schema, least(schema)].map((one) => EVENTS[type].data.parse(sampleOf(one)));
+  return [schema, least(schema)].map((one) => EVENTS[type].data.parse(makeSample(one)));
 }
 
 const ann = asCustomerId('ann');
 const periodEndsAt = '2026-12-01T00:00:00.000Z';
 
-const textOf = (type: string, data: object, url: string | null = null) =>
+const slackText = (type: string, data: object, url: string | null = null) =>
   (JSON.parse(slackMessage(type, data as Record<string, unknown>, url)) as { text: string }).text;
 
 describe('a message for Slack', () => {
   test.each([...EVENT_TYPES])('of %s is a whole sentence, of all that an event may say and of the least', (type) => {
     for (const data of examplesOf(type)) {
-      const text = textOf(type, data);
+      const text = slackText(type, data);
       expect(text).toMatch(/^\S.*[^.]\.$/);
       expect(text).not.toMatch(/undefined|null|NaN|\[object|\{/);
     }
@@ -84,16 +84,16 @@ describe('a message for Slack', () => {
       { customerId: ann, summary: 'Spent $9.37 on 13 Nov; usual is $1.63 (5.8 times).' },
     ],
   ])('says %j', (says, type, data) => {
-    expect(textOf(type, data)).toBe(says);
+    expect(slackText(type, data)).toBe(says);
   });
 
   test('of another version is told with its data, and of a test as one', () => {
-    expect(textOf('moon.full', { a: 1 })).toBe('moon.full: {"a":1}');
-    expect(textOf(TEST_EVENT_TYPE, { webhookId: 'ops' })).toBe('The webhook ops works.');
+    expect(slackText('moon.full', { a: 1 })).toBe('moon.full: {"a":1}');
+    expect(slackText(TEST_EVENT_TYPE, { webhookId: 'ops' })).toBe('The webhook ops works.');
   });
 
   test('has no link but that to the console, whatever the names are', () => {
-    const text = textOf(
+    const text = slackText(
       'balance.exhausted',
       { customerId: '<!channel> & <https://evil.example|x>', balanceUsd: '0' },
       'https://c.example/o',

@@ -7,9 +7,9 @@ import { describe, expect, test } from 'vitest';
 import { soundLength } from '../../src/gateway/demand/sound-length.ts';
 import { base64Bytes, PieceBytes } from '../../src/platform/byte-source.ts';
 import {
-  bytesOf,
   FLAC,
   formatChunk,
+  joinBytes,
   MP3_FRAME,
   mp3,
   mpegFrame,
@@ -63,16 +63,16 @@ describe('WAV', () => {
     ['no samples', waveOf(formatChunk())],
     [
       'silence that takes no bytes',
-      waveOf(formatChunk(), waveChunk('slnt', bytesOf(u32(4e9))), waveChunk('data', new Uint8Array(8))),
+      waveOf(formatChunk(), waveChunk('slnt', joinBytes(u32(4e9))), waveChunk('data', new Uint8Array(8))),
     ],
-    ['a list of silences', waveOf(formatChunk(), waveChunk('LIST', bytesOf('wavlslnt', u32(4), u32(4e9))))],
-    ['samples whose length nobody wrote', waveOf(formatChunk(), bytesOf('data', u32(0), new Uint8Array(100)))],
-    ['a chunk that leaves the file', waveOf(formatChunk(), waveChunk('LIST', bytesOf('INFO'), 1_000))],
-    ['a chunk that is not filled up', waveOf(formatChunk(), bytesOf('junk', u32(1), 'xdata', u32(4), 'abcd'))],
-    ['another name of it', bytesOf('RF64', wave(1).subarray(4))],
+    ['a list of silences', waveOf(formatChunk(), waveChunk('LIST', joinBytes('wavlslnt', u32(4), u32(4e9))))],
+    ['samples whose length nobody wrote', waveOf(formatChunk(), joinBytes('data', u32(0), new Uint8Array(100)))],
+    ['a chunk that leaves the file', waveOf(formatChunk(), waveChunk('LIST', joinBytes('INFO'), 1_000))],
+    ['a chunk that is not filled up', waveOf(formatChunk(), joinBytes('junk', u32(1), 'xdata', u32(4), 'abcd'))],
+    ['another name of it', joinBytes('RF64', wave(1).subarray(4))],
     [
       'its format elsewhere',
-      waveOf(waveChunk('junk', bytesOf('abcd')), formatChunk(), waveChunk('data', new Uint8Array(8))),
+      waveOf(waveChunk('junk', joinBytes('abcd')), formatChunk(), waveChunk('data', new Uint8Array(8))),
     ],
     ['a header that breaks off', wave(1).subarray(0, 30)],
   ])('with %s has no bound', (_, bytes) => {
@@ -80,54 +80,54 @@ describe('WAV', () => {
   });
 
   test('with names beside its samples lasts no longer, and of a writer that did not know the length as long as the file', () => {
-    const names = waveChunk('LIST', bytesOf('INFOISFT', u32(5), 'Lavf\0'));
+    const names = waveChunk('LIST', joinBytes('INFOISFT', u32(5), 'Lavf\0'));
     const samples = new Uint8Array(64_000);
     expect(atMost(waveOf(formatChunk(), names, waveChunk('data', samples), names))).toBe(3);
-    expect(atMost(waveOf(formatChunk(), bytesOf('data', u32(0xffffffff), samples)))).toBe(3);
-    expect(atMost(waveOf(formatChunk(), bytesOf('data', u32(0x10), samples.fill(0x20))))).toBeNull();
+    expect(atMost(waveOf(formatChunk(), joinBytes('data', u32(0xffffffff), samples)))).toBe(3);
+    expect(atMost(waveOf(formatChunk(), joinBytes('data', u32(0x10), samples.fill(0x20))))).toBeNull();
   });
 });
 
 describe('MP3', () => {
   test('lasts as long as its frames, which may be slow', () => {
     expect(atMost(mp3(60))).toBe(60);
-    expect(atMost(bytesOf(...Array<Uint8Array>(1_000).fill(SLOWEST_MP3_FRAME)))).toBe(72);
+    expect(atMost(joinBytes(...Array<Uint8Array>(1_000).fill(SLOWEST_MP3_FRAME)))).toBe(72);
   });
 
   test('may have tags, zeros and a last frame that breaks off', () => {
-    const id3 = bytesOf('ID3', [3, 0, 0, 0, 0, 1, 0], new Uint8Array(128).fill(0xff));
-    const id3v1 = bytesOf('TAG', new Uint8Array(125));
-    const ape = bytesOf('APETAGEX', u32(2_000), u32(40), new Uint8Array(16), new Uint8Array(40));
+    const id3 = joinBytes('ID3', [3, 0, 0, 0, 0, 1, 0], new Uint8Array(128).fill(0xff));
+    const id3v1 = joinBytes('TAG', new Uint8Array(125));
+    const ape = joinBytes('APETAGEX', u32(2_000), u32(40), new Uint8Array(16), new Uint8Array(40));
     const sound = mp3(10);
     for (const bytes of [
-      bytesOf(id3, sound),
-      bytesOf(id3, id3, new Uint8Array(5_000), sound, id3v1),
-      bytesOf(sound, ape, id3v1),
-      bytesOf(sound, ape),
-      bytesOf(sound, new Uint8Array(10_000)),
+      joinBytes(id3, sound),
+      joinBytes(id3, id3, new Uint8Array(5_000), sound, id3v1),
+      joinBytes(sound, ape, id3v1),
+      joinBytes(sound, ape),
+      joinBytes(sound, new Uint8Array(10_000)),
       sound.subarray(0, -100),
     ])
       expect(atMost(bytes)).toBe(10);
   });
 
   test.each<[string, Uint8Array]>([
-    ['bytes that are no frame', bytesOf(mp3(1), 'x', mp3(1))],
-    ['bytes before its frames', bytesOf('x', mp3(1))],
-    ['bytes behind its frames', bytesOf(mp3(1), 'xxxx')],
+    ['bytes that are no frame', joinBytes(mp3(1), 'x', mp3(1))],
+    ['bytes before its frames', joinBytes('x', mp3(1))],
+    ['bytes behind its frames', joinBytes(mp3(1), 'xxxx')],
     ['frames that say no length', mpegFrame(0xfffb0000, 417)],
     ['frames of no bit rate', mpegFrame(0xfffbf000, 417)],
     ['frames of no sample rate', mpegFrame(0xfffb9c00, 417)],
     ['frames of another layer', mpegFrame(0xfffd9000, 417)],
     ['frames of AAC', mpegFrame(0xfff15080, 417)],
-    ['frames of two kinds', bytesOf(mp3(1), SLOWEST_MP3_FRAME)],
-    ['a tag that leaves the file', bytesOf('ID3', [3, 0, 0, 0x7f, 0x7f, 0x7f, 0x7f], mp3(1))],
+    ['frames of two kinds', joinBytes(mp3(1), SLOWEST_MP3_FRAME)],
+    ['a tag that leaves the file', joinBytes('ID3', [3, 0, 0, 0x7f, 0x7f, 0x7f, 0x7f], mp3(1))],
     [
       'a tag whose length readers take for different ones',
-      bytesOf('ID3', [3, 0, 0, 0, 0, 0, 0x80], new Uint8Array(128), mp3(1)),
+      joinBytes('ID3', [3, 0, 0, 0, 0, 0, 0x80], new Uint8Array(128), mp3(1)),
     ],
-    ['a tag that ends before the file', bytesOf(mp3(1), 'TAG', new Uint8Array(125), mp3(1))],
+    ['a tag that ends before the file', joinBytes(mp3(1), 'TAG', new Uint8Array(125), mp3(1))],
     ['nothing but zeros', new Uint8Array(1_000)],
-    ['nothing but a tag', bytesOf('ID3', [3, 0, 0, 0, 0, 0, 0])],
+    ['nothing but a tag', joinBytes('ID3', [3, 0, 0, 0, 0, 0, 0])],
     ['nothing', new Uint8Array()],
   ])('with %s has no bound', (_, bytes) => {
     expect(atMost(bytes)).toBeNull();
@@ -139,13 +139,13 @@ describe('Ogg', () => {
 
   test.each<[string, number, Uint8Array]>([
     ['20 ms', 20, OPUS_PACKET],
-    ['60 ms', 60, bytesOf([3 << 3], [1])],
-    ['120 ms in two frames', 120, bytesOf([(3 << 3) | 1], [1, 1])],
-    ['120 ms in two frames of their own lengths', 120, bytesOf([(3 << 3) | 2], [1, 1, 1])],
-    ['2.5 ms', 2.5, bytesOf([28 << 3], [1])],
-    ['10 ms of both', 10, bytesOf([12 << 3], [1])],
-    ['48 frames of 2.5 ms', 120, bytesOf([(28 << 3) | 3, 48], [1])],
-    ['more than 120 ms, which no decoder plays', 120, bytesOf([(3 << 3) | 3, 63], [1])],
+    ['60 ms', 60, joinBytes([3 << 3], [1])],
+    ['120 ms in two frames', 120, joinBytes([(3 << 3) | 1], [1, 1])],
+    ['120 ms in two frames of their own lengths', 120, joinBytes([(3 << 3) | 2], [1, 1, 1])],
+    ['2.5 ms', 2.5, joinBytes([28 << 3], [1])],
+    ['10 ms of both', 10, joinBytes([12 << 3], [1])],
+    ['48 frames of 2.5 ms', 120, joinBytes([(28 << 3) | 3, 48], [1])],
+    ['more than 120 ms, which no decoder plays', 120, joinBytes([(3 << 3) | 3, 63], [1])],
   ])('with packets of Opus of %s lasts as long as they do, whatever its positions say', (_, ms, packet) => {
     const whole = atMost(ogg(OPUS_HEAD, [OPUS_TAGS, ...packets(1_000, packet)])) ?? 0;
     // The two packets of the head count as sound.
@@ -161,35 +161,40 @@ describe('Ogg', () => {
       oggPage({ flags: 1, segments: [255, 0], body: long.subarray(0, 255) }),
     ];
     const pages = Array<Uint8Array[]>(100).fill(halves).flat();
-    expect(atMost(bytesOf(head, ...pages))).toBe(13);
+    expect(atMost(joinBytes(head, ...pages))).toBe(13);
     // Some decoders take each of them for a packet of its own.
     const broken = Array<Uint8Array>(100).fill(halves[0] ?? head);
-    expect(atMost(bytesOf(head, ...broken))).toBe(13);
+    expect(atMost(joinBytes(head, ...broken))).toBe(13);
   });
 
   test('with packets of Vorbis counts half the longer block for each', () => {
-    const bytes = ogg(vorbisHead(44_100, 0xb8), packets(1_000, bytesOf([0])));
+    const bytes = ogg(vorbisHead(44_100, 0xb8), packets(1_000, joinBytes([0])));
     expect(atMost(bytes)).toBe(Math.ceil((1_001 * 1_024) / 44_100));
-    expect(atMost(ogg(vorbisHead(8_000, 0x8d), packets(1_000, bytesOf([0]))))).toBe(Math.ceil((1_001 * 4_096) / 8_000));
+    expect(atMost(ogg(vorbisHead(8_000, 0x8d), packets(1_000, joinBytes([0]))))).toBe(
+      Math.ceil((1_001 * 4_096) / 8_000),
+    );
   });
 
   test('with several streams, one after another or at once, counts all of them', () => {
     const one = ogg(OPUS_HEAD, packets(500));
-    const other = ogg(vorbisHead(44_100, 0xb8), packets(500, bytesOf([0])));
-    expect(atMost(bytesOf(one, one))).toBe(21);
-    expect(atMost(bytesOf(one, other))).toBe(Math.ceil(10.02 + (501 * 1_024) / 44_100));
+    const other = ogg(vorbisHead(44_100, 0xb8), packets(500, joinBytes([0])));
+    expect(atMost(joinBytes(one, one))).toBe(21);
+    expect(atMost(joinBytes(one, other))).toBe(Math.ceil(10.02 + (501 * 1_024) / 44_100));
   });
 
   test.each<[string, Uint8Array]>([
-    ['a codec that is not known', ogg(bytesOf([0x7f], 'FLAC', new Uint8Array(40)), packets(10))],
+    ['a codec that is not known', ogg(joinBytes([0x7f], 'FLAC', new Uint8Array(40)), packets(10))],
     [
       'another stream besides',
-      bytesOf(ogg(OPUS_HEAD, packets(10)), oggPage({ serial: 2, flags: 2, body: bytesOf('fishead\0') })),
+      joinBytes(ogg(OPUS_HEAD, packets(10)), oggPage({ serial: 2, flags: 2, body: joinBytes('fishead\0') })),
     ],
     ['a stream that never begins', oggPage({ body: OPUS_PACKET })],
-    ['a page with another checksum', bytesOf(ogg(OPUS_HEAD, packets(10)), oggPage({ body: OPUS_PACKET, checksum: 1 }))],
+    [
+      'a page with another checksum',
+      joinBytes(ogg(OPUS_HEAD, packets(10)), oggPage({ body: OPUS_PACKET, checksum: 1 })),
+    ],
     ['a page that breaks off', ogg(OPUS_HEAD, packets(10)).subarray(0, -1)],
-    ['bytes between pages', bytesOf(ogg(OPUS_HEAD, packets(10)), 'x', oggPage({ body: OPUS_PACKET }))],
+    ['bytes between pages', joinBytes(ogg(OPUS_HEAD, packets(10)), 'x', oggPage({ body: OPUS_PACKET }))],
     ['a rate of Vorbis of one', ogg(vorbisHead(1, 0xb8), packets(10))],
     ['a head of Vorbis that breaks off', ogg(vorbisHead(44_100, 0xb8).subarray(0, 20), packets(10))],
   ])('with %s has no bound', (_, bytes) => {
@@ -197,16 +202,16 @@ describe('Ogg', () => {
   });
 
   test('of more pages than can be read has no bound', () => {
-    const page = oggPage({ body: bytesOf([31 << 3]) });
+    const page = oggPage({ body: joinBytes([31 << 3]) });
     const pages = (count: number) =>
-      bytesOf(oggPage({ flags: 2, body: OPUS_HEAD }), ...Array<Uint8Array>(count - 1).fill(page));
+      joinBytes(oggPage({ flags: 2, body: OPUS_HEAD }), ...Array<Uint8Array>(count - 1).fill(page));
     expect([atMost(pages(100_000)), atMost(pages(100_001))]).toEqual([expect.any(Number), null]);
   });
 });
 
 describe('WAV whose samples are another sound', () => {
   /** A frame that begins so, of this length. */
-  const frame = (start: readonly number[], length: number) => bytesOf(start, new Uint8Array(length - start.length));
+  const frame = (start: readonly number[], length: number) => joinBytes(start, new Uint8Array(length - start.length));
   const FRAMES: readonly [string, Uint8Array][] = [
     ['MP3', SLOWEST_MP3_FRAME],
     ['AAC', frame([0xff, 0xf1, 0x6c, 0x40, 0x02, 0x00, 0xfc], 16)],
@@ -220,7 +225,7 @@ describe('WAV whose samples are another sound', () => {
     ['TrueHD', frame([0xf8, 0x72, 0x6f, 0xba], 100)],
   ];
   const inWave = (...samples: readonly Uint8Array[]) =>
-    atMost(waveOf(formatChunk(), waveChunk('data', bytesOf(...samples))));
+    atMost(waveOf(formatChunk(), waveChunk('data', joinBytes(...samples))));
 
   test.each(FRAMES)('%s has no bound, wherever it begins', (_, one) => {
     const hidden = Array<Uint8Array>(8).fill(one);
@@ -251,12 +256,12 @@ describe('WAV whose samples are another sound', () => {
 
 test.each<[string, Uint8Array]>([
   ['FLAC', FLAC],
-  ['MP4', bytesOf(u32(0x1c000000), 'ftypM4A ', new Uint8Array(900))],
-  ['WebM', bytesOf([0x1a, 0x45, 0xdf, 0xa3], new Uint8Array(900))],
-  ['AMR', bytesOf('#!AMR\n', new Uint8Array(900).fill(0x7c))],
-  ['AIFF', bytesOf('FORM', u32(900), 'AIFF', new Uint8Array(900))],
-  ['CAF', bytesOf('caff', new Uint8Array(900))],
-  ['text', bytesOf('hello')],
+  ['MP4', joinBytes(u32(0x1c000000), 'ftypM4A ', new Uint8Array(900))],
+  ['WebM', joinBytes([0x1a, 0x45, 0xdf, 0xa3], new Uint8Array(900))],
+  ['AMR', joinBytes('#!AMR\n', new Uint8Array(900).fill(0x7c))],
+  ['AIFF', joinBytes('FORM', u32(900), 'AIFF', new Uint8Array(900))],
+  ['CAF', joinBytes('caff', new Uint8Array(900))],
+  ['text', joinBytes('hello')],
 ])('%s has no bound', (_, bytes) => {
   expect(atMost(bytes)).toBeNull();
 });
@@ -264,12 +269,12 @@ test.each<[string, Uint8Array]>([
 test('whatever the bytes are, no header makes a sound longer than a second for each of its slowest bytes', () => {
   const parts = fc.oneof(
     fc.constantFrom(MP3_FRAME, SLOWEST_MP3_FRAME, wave(0.01), FLAC, OPUS_PACKET, ogg(OPUS_HEAD, [OPUS_PACKET])),
-    fc.constantFrom(formatChunk(), waveChunk('data', new Uint8Array(9)), bytesOf('ID3', [3, 0, 0, 0, 0, 0, 4])),
+    fc.constantFrom(formatChunk(), waveChunk('data', new Uint8Array(9)), joinBytes('ID3', [3, 0, 0, 0, 0, 0, 4])),
     fc.uint8Array({ maxLength: 40 }),
   );
   fc.assert(
     fc.property(fc.array(parts, { maxLength: 12 }), (some) => {
-      const bytes = bytesOf(...some);
+      const bytes = joinBytes(...some);
       // In Ogg, a page with a packet of 120 ms for each segment of a byte.
       const perByte = bytes[0] === 0x4f ? 0.12 : 1 / 1_000;
       expect(atMost(bytes) ?? 0).toBeLessThanOrEqual(Math.ceil(bytes.length * perByte + 0.2));
@@ -280,7 +285,7 @@ test('whatever the bytes are, no header makes a sound longer than a second for e
 test('a sound is as long in pieces and in base64 as in one piece', () => {
   const sounds = fc.constantFrom(
     wave(2),
-    bytesOf('ID3', [3, 0, 0, 0, 0, 0, 0], mp3(2)),
+    joinBytes('ID3', [3, 0, 0, 0, 0, 0, 0], mp3(2)),
     ogg(OPUS_HEAD, Array(200).fill(OPUS_PACKET)),
     FLAC,
   );

@@ -9,7 +9,7 @@ import { generateText, Output, stepCountIs, tool } from 'ai';
 import OpenAI, { InternalServerError, RateLimitError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { sampleOf } from '../../src/cli/vendor/schema-sample.ts';
+import { makeSample } from '../../src/cli/vendor/schema-sample.ts';
 import { startTrialVendor, type TrialVendor } from '../../src/cli/vendor/server.ts';
 import { tokensAtMost } from '../../src/vendors/token-count.ts';
 
@@ -199,7 +199,7 @@ describe('if the request has a schema, the answer is a value of it', () => {
     z.object({ short: z.string().max(3), long: z.string().min(20), even: z.int().multipleOf(2).gt(10) }),
     z.intersection(z.object({ a: z.string() }), z.object({ b: z.boolean() })),
   ])('a sample keeps to its schema: %#', (type) => {
-    expect(type.safeParse(sampleOf(z.toJSONSchema(type))).error).toBeUndefined();
+    expect(type.safeParse(makeSample(z.toJSONSchema(type))).error).toBeUndefined();
   });
 
   test('a schema that contains itself has a sample that ends', () => {
@@ -215,15 +215,15 @@ describe('if the request has a schema, the answer is a value of it', () => {
         return Node.optional();
       },
     });
-    const made = sampleOf(z.toJSONSchema(z.object({ node: Node })));
+    const made = makeSample(z.toJSONSchema(z.object({ node: Node })));
     expect(made).toEqual({ node: { name: 'made up', children: [], next: null } });
-    expect(Node.parse(sampleOf(z.toJSONSchema(Node)))).toEqual({ name: 'made up', children: [], next: null });
+    expect(Node.parse(makeSample(z.toJSONSchema(Node)))).toEqual({ name: 'made up', children: [], next: null });
     const deep = Array.from({ length: 9 }).reduce<object>((items) => ({ type: 'array', minItems: 100, items }), {});
-    expect(JSON.stringify(sampleOf(deep)).length).toBeLessThan(200_000);
+    expect(JSON.stringify(makeSample(deep)).length).toBeLessThan(200_000);
   });
 
   test("Google's own spelling of types is understood", () => {
-    expect(sampleOf({ type: 'OBJECT', properties: { n: { type: 'INTEGER' } } })).toEqual({ n: 1 });
+    expect(makeSample({ type: 'OBJECT', properties: { n: { type: 'INTEGER' } } })).toEqual({ n: 1 });
   });
 });
 

@@ -124,11 +124,14 @@ describe('OpenAI', () => {
     expect((await openai.batches.retrieve(made.id)).status).toBe('in_progress');
     const over = await openai.batches.retrieve(made.id);
     expect(over).toMatchObject({ status: 'completed', request_counts: { total: 2, completed: 1, failed: 1 } });
-    const linesOf = async (id = '') => JSON.parse(await (await openai.files.content(id)).text());
-    const answered = await linesOf(over.output_file_id);
+    const readBatchLines = async (id = '') => JSON.parse(await (await openai.files.content(id)).text());
+    const answered = await readBatchLines(over.output_file_id);
     expect(answered).toMatchObject({ custom_id: 'good', response: { status_code: 200 } });
     expect(readUsage(answered.response.body)).toMatchObject(USED);
-    expect(await linesOf(over.error_file_id)).toMatchObject({ custom_id: 'bad', response: { status_code: 400 } });
+    expect(await readBatchLines(over.error_file_id)).toMatchObject({
+      custom_id: 'bad',
+      response: { status_code: 400 },
+    });
 
     const left = await openai.batches.create({ input_file_id: file.id, endpoint, completion_window: '24h' });
     expect((await openai.batches.cancel(left.id)).status).toBe('cancelled');
@@ -205,19 +208,21 @@ describe('Google', () => {
 
 test('whatever is sent, an answer comes', async () => {
   const headers = { authorization: 'Bearer any' };
-  const statusOf = async (path: string, body?: string) =>
+  const fetchStatus = async (path: string, body?: string) =>
     (await fetch(vendor.url + path, body === undefined ? { headers } : { method: 'POST', headers, body })).status;
-  expect(await statusOf('/v1/models/%E0%A4%A')).toBe(200);
-  expect(await statusOf('/v1/chat/completions', '{')).toBe(400);
-  expect(await statusOf('/v1/chat/completions', '['.repeat(100_000))).toBe(400);
-  expect(await statusOf('/v1/responses', '{"model":"m","input":[null,{"content":[7]}],"tools":"x"}')).toBe(200);
-  expect(await statusOf('/v1/messages', '{"model":"m","max_tokens":9,"messages":[{"content":{"text":{}}}]}')).toBe(200);
-  expect(await statusOf('/v1beta/models/m:generateContent', '{"contents":[{"parts":[null]}],"tools":[null]}')).toBe(
+  expect(await fetchStatus('/v1/models/%E0%A4%A')).toBe(200);
+  expect(await fetchStatus('/v1/chat/completions', '{')).toBe(400);
+  expect(await fetchStatus('/v1/chat/completions', '['.repeat(100_000))).toBe(400);
+  expect(await fetchStatus('/v1/responses', '{"model":"m","input":[null,{"content":[7]}],"tools":"x"}')).toBe(200);
+  expect(await fetchStatus('/v1/messages', '{"model":"m","max_tokens":9,"messages":[{"content":{"text":{}}}]}')).toBe(
     200,
   );
-  expect(await statusOf('/v1/files', 'no form')).toBe(400);
-  expect(await statusOf('/v1/batches', '{}')).toBe(404);
-  expect(await statusOf('/v1/embeddings', 'x'.repeat(33 * 1024 * 1024))).toBe(413);
+  expect(await fetchStatus('/v1beta/models/m:generateContent', '{"contents":[{"parts":[null]}],"tools":[null]}')).toBe(
+    200,
+  );
+  expect(await fetchStatus('/v1/files', 'no form')).toBe(400);
+  expect(await fetchStatus('/v1/batches', '{}')).toBe(404);
+  expect(await fetchStatus('/v1/embeddings', 'x'.repeat(33 * 1024 * 1024))).toBe(413);
 });
 
 test('every answer is told once, with what was used', async () => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { nanoFromUsd } from '../../src/domain/money.ts';
 import type { RateCard } from '../../src/domain/price.ts';
 import type { Usage } from '../../src/domain/usage.ts';
-import { usageOf } from '../../src/gateway/service-calls/end.ts';
+import { toUsage } from '../../src/gateway/service-calls/end.ts';
 import { readUsage, StreamUsage } from '../../src/vendors/usage.ts';
 import { knownCost, rateCard, type ShortRates } from '../support/rate-cards.ts';
 import { NO_USAGE } from './fixtures.ts';
@@ -543,7 +543,7 @@ describe.each([
     expect(found).not.toBeNull();
     if (!found) return;
     expect(found.modelUsed).toContain(model);
-    const usage = usageOf(found);
+    const usage = toUsage(found);
     expect(usage).toEqual({ ...NO_USAGE, ...figures });
     const cost = knownCost(CARDS[model], usage, 'standard');
     expect([cost.totalNanoUsd, cost.assumptions]).toEqual([costNanoUsd, assumptions]);

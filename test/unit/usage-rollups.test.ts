@@ -77,12 +77,12 @@ const sent: fc.Arbitrary<Sent> = fc.record({
 });
 
 /** The columns of the call's row. */
-function rowOf(sentCall: Sent) {
+function buildRow(sentCall: Sent) {
   const { status, model, isPriced, isProvisional, tokens, costNanoUsd } = sentCall;
   const isEnded = status === 'COMPLETED' || status === 'FAILED';
   const used = isEnded ? model : null;
   const priced = isPriced ? used : null;
-  const tokensOf = (factor: number) => (isEnded ? tokens * factor : null);
+  const countedTokens = (factor: number) => (isEnded ? tokens * factor : null);
   const none = {
     ...{ customer_user_id: null, tags: null, tier: null, error_code: null, pricing_snapshot_id: null },
     ...{ cache_write_input_tokens: null, standard_cost_nano_usd: null, original_tokens: null, compressed_tokens: null },
@@ -103,11 +103,11 @@ function rowOf(sentCall: Sent) {
     usage_provider: usageProvider(priced, 'OpenAI'),
     model_used: used,
     model_key: priced,
-    input_tokens: tokensOf(5),
-    cached_input_tokens: tokensOf(1),
-    response_tokens: tokensOf(2),
-    reasoning_tokens: tokensOf(3),
-    searches: tokensOf(4),
+    input_tokens: countedTokens(5),
+    cached_input_tokens: countedTokens(1),
+    response_tokens: countedTokens(2),
+    reasoning_tokens: countedTokens(3),
+    searches: countedTokens(4),
     usage_source: isEnded && isProvisional ? 'estimated' : null,
     cost_nano_usd: priced === null ? null : String(costNanoUsd),
     charge_nano_usd: priced === null || isProvisional ? null : String(costNanoUsd / 3n),
@@ -140,7 +140,7 @@ function deniedRowOf({ organizationId, customerId, feature, hour, calls }: Denie
 }
 
 /** A page of one change. */
-function pageOf(
+function projectionPage(
   kind: 'call' | 'denied_hour',
   id: string,
   row: { organization_id: string; customer_id: string; revision: number },
@@ -153,10 +153,10 @@ function pageOf(
 /** Delivers a batch, in which a row may be more than once. */
 function sendBatch(db: DatabaseSync, calls: readonly Sent[], counts: readonly Denied[] = [], runsTwice = false): void {
   const pages = [
-    ...calls.map((call) => pageOf('call', `call-${call.call}`, rowOf(call))),
+    ...calls.map((call) => projectionPage('call', `call-${call.call}`, buildRow(call))),
     ...counts.map((count) => {
       const { calls: _, ...key } = count;
-      return pageOf('denied_hour', JSON.stringify(key), deniedRowOf(count));
+      return projectionPage('denied_hour', JSON.stringify(key), deniedRowOf(count));
     }),
   ];
   const statements = projectionStatements(asD1(db), pages);

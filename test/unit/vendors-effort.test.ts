@@ -5,9 +5,9 @@ import { describe, expect, test } from 'vitest';
 import models from '../../src/catalog/models.json' with { type: 'json' };
 import {
   asksToThink,
-  ceilingOf,
   type Effort,
   effectiveEffort,
+  effortCeiling,
   isEffort,
   withinCeiling,
 } from '../../src/vendors/effort.ts';
@@ -80,7 +80,11 @@ describe('the ceiling of a plan', () => {
   });
 
   test('HIGH has no ceiling', () => {
-    expect([ceilingOf('HIGH'), ceilingOf('MEDIUM'), ceilingOf('NONE')]).toEqual([undefined, 'medium', 'none']);
+    expect([effortCeiling('HIGH'), effortCeiling('MEDIUM'), effortCeiling('NONE')]).toEqual([
+      undefined,
+      'medium',
+      'none',
+    ]);
   });
 });
 

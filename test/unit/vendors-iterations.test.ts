@@ -231,7 +231,7 @@ test('the last message_delta may name the model that answered', () => {
 test('more parts than a call may have are summed by model, and the last of them without one', () => {
   const advisors = (count: number, name: (at: number) => string) =>
     Array.from({ length: count }, (_, at) => run('advisor_message', 1, 2, { model: name(at) }));
-  const partsOf = (iterations: object[]) => {
+  const readParts = (iterations: object[]) => {
     const reported = whole({ model: 'claude-haiku-5-5', usage: { ...run('', 1, 1), iterations } });
     return reported?.parts ?? [];
   };
@@ -239,10 +239,10 @@ test('more parts than a call may have are summed by model, and the last of them 
     parts.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
     parts.reduce((sum, { responseTokens }) => sum + responseTokens, 0),
   ];
-  expect(partsOf(advisors(PARTS_MAX, () => 'claude-fable-5'))).toHaveLength(PARTS_MAX);
-  const same = partsOf(advisors(1_000, (at) => (at % 2 ? 'claude-fable-5' : 'claude-opus-5')));
+  expect(readParts(advisors(PARTS_MAX, () => 'claude-fable-5'))).toHaveLength(PARTS_MAX);
+  const same = readParts(advisors(1_000, (at) => (at % 2 ? 'claude-fable-5' : 'claude-opus-5')));
   expect([same.length, of(same)]).toEqual([2, [1_000, 2_000]]);
-  const all = partsOf(advisors(1_000, (at) => `model-${at}`));
+  const all = readParts(advisors(1_000, (at) => `model-${at}`));
   expect([all.length, of(all)]).toEqual([PARTS_MAX, [1_000, 2_000]]);
   expect(all.filter(({ modelUsed }) => modelUsed === undefined)).toHaveLength(1);
 });

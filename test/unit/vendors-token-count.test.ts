@@ -11,7 +11,7 @@ import llama from 'llama-tokenizer-js';
 import { get_encoding } from 'tiktoken';
 import { describe, expect, test } from 'vitest';
 import type { VendorKind } from '../../src/domain/vendor-kind.ts';
-import { TokenCount, tokensAtMost, type Vocabulary, vocabularyOf } from '../../src/vendors/token-count.ts';
+import { chooseVocabulary, TokenCount, tokensAtMost, type Vocabulary } from '../../src/vendors/token-count.ts';
 import languages from '../fixtures/languages.json' with { type: 'json' };
 import { CHARACTER } from '../support/characters.ts';
 import { sampleOf } from '../support/sweep.ts';
@@ -167,7 +167,7 @@ describe.each(VOCABULARIES)('the count for %s vocabulary', (vocabulary) => {
   });
 
   test.each(ownFiles())('is at least what tokenizers count in every part of %s', (path) => {
-    for (const part of sampleOf(partsOf(readFileSync(join(ROOT, path), 'utf8')), 4)) {
+    for (const part of sampleOf(cutText(readFileSync(join(ROOT, path), 'utf8')), 4)) {
       expect([part, ratio(part)]).toEqual([part, expect.toSatisfy((found: number) => found >= 1 && found <= most)]);
     }
   });
@@ -234,12 +234,12 @@ test.each<[VendorKind, string, Vocabulary]>([
   ['azure', 'gpt-6-sol', 'any'],
   ['compatible', 'mistral-large-latest', 'any'],
 ])('the vocabulary of %s %s is %s', (kind, model, vocabulary) => {
-  expect(vocabularyOf(kind, model)).toBe(vocabulary);
+  expect(chooseVocabulary(kind, model)).toBe(vocabulary);
 });
 
 /** The project's own files, of every kind. */
 function ownFiles(): string[] {
-  const filesOf = (folder: string, count: number) =>
+  const listFiles = (folder: string, count: number) =>
     readdirSync(join(ROOT, folder), { withFileTypes: true })
       .filter((entry) => entry.isFile() && !/\.(?:png|svg)$/.test(entry.name))
       .slice(0, count)
@@ -250,11 +250,11 @@ function ownFiles(): string[] {
     '.ci/run',
     'README.md',
     'docs/architecture.svg',
-    ...filesOf('docs', 20),
-    ...filesOf('src/domain', 8),
-    ...filesOf('src/ui', 8),
-    ...filesOf('d1-migrations', 4),
-    ...filesOf('test/unit', 8),
+    ...listFiles('docs', 20),
+    ...listFiles('src/domain', 8),
+    ...listFiles('src/ui', 8),
+    ...listFiles('d1-migrations', 4),
+    ...listFiles('test/unit', 8),
   ];
 }
 
@@ -262,7 +262,7 @@ const PART_LENGTH = 2_000;
 /** Parts of a file, so that none of its kinds of text hides behind another. */
 const PARTS_MAX = 12;
 
-function partsOf(text: string): string[] {
+function cutText(text: string): string[] {
   const parts: string[] = [];
   for (let at = 0; at < text.length && parts.length < PARTS_MAX; at += PART_LENGTH) {
     const part = text.slice(at, at + PART_LENGTH);

@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest';
 import { newCharge, pendingAmount, settled, withMarkup } from '../../src/domain/charge.ts';
 import {
   addUnsettled,
-  balanceOf,
   type Credit,
   EMPTY_WALLET,
   expireCredits,
   grantCredit,
   revokeCredit,
   spend,
+  sumBalance,
   type Wallet,
 } from '../../src/domain/wallet.ts';
 
@@ -19,13 +19,13 @@ const credit = (creditId: string, granted: string, change: Partial<Credit> = {})
   const { unit = 'USD', grantedAtMs = 0, expiresAtMs = null, reference = null } = change;
   return { creditId, unit, granted, remaining: granted, grantedAtMs, expiresAtMs, reference };
 };
-const walletOf = (...credits: Credit[]): Wallet => credits.reduce(grantCredit, EMPTY_WALLET);
+const grantAll = (...credits: Credit[]): Wallet => credits.reduce(grantCredit, EMPTY_WALLET);
 const left = (wallet: Wallet) => wallet.credits.map(({ creditId, remaining }) => [creditId, remaining]);
 const story = (wallet: Wallet) =>
   wallet.entries.map(({ cause, amount, balance, creditId }) => [cause, amount, balance, creditId]);
 
 describe('spending', () => {
-  const wallet = walletOf(
+  const wallet = grantAll(
     credit('old', '10', { grantedAtMs: 1 }),
     credit('new', '10', { grantedAtMs: 5 }),
     credit('late', '10', { grantedAtMs: 1, expiresAtMs: 900 }),
@@ -42,17 +42,17 @@ describe('spending', () => {
   });
 
   test('more units of a slot than available throws and does not overdraw', () => {
-    expect(() => spend(walletOf(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow(
+    expect(() => spend(grantAll(credit('a', '3', { unit: 'CUSTOM1' })), 'CUSTOM1', 4n, 'event', 1)).toThrow(
       'CUSTOM1 has 3 units, not 4',
     );
   });
 });
 
 describe('an overdraft', () => {
-  const overdrawn = spend(walletOf(credit('a', '100')), 'USD', 130n, 'charge', 1);
+  const overdrawn = spend(grantAll(credit('a', '100')), 'USD', 130n, 'charge', 1);
 
   test('is the amount beyond the credits, in an entry without a credit', () => {
-    expect([balanceOf(overdrawn, 'USD'), overdrawn.credits, overdrawn.overdraft]).toEqual([-30n, [], '30']);
+    expect([sumBalance(overdrawn, 'USD'), overdrawn.credits, overdrawn.overdraft]).toEqual([-30n, [], '30']);
     expect(story(overdrawn).slice(1)).toEqual([
       ['SPEND', '-100', '0', 'a'],
       ['SPEND', '-30', '-30', null],
@@ -61,7 +61,7 @@ describe('an overdraft', () => {
 });
 
 describe('expiry', () => {
-  const wallet = walletOf(
+  const wallet = grantAll(
     credit('a', '7', { expiresAtMs: 1_000, reference: 'order 1' }),
     credit('b', '3', { unit: 'CUSTOM1', expiresAtMs: 1_000 }),
     credit('c', '5', { expiresAtMs: 1_001 }),
@@ -139,7 +139,7 @@ describe('a charge', () => {
 });
 
 describe('a revocation', () => {
-  const wallet = walletOf(
+  const wallet = grantAll(
     credit('a', '10', { expiresAtMs: 100 }),
     credit('b', '20'),
     credit('c', '5', { unit: 'CUSTOM1' }),

@@ -14,7 +14,7 @@ import { lowBalanceDays } from '../../src/domain/alerts.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import { NEWS_MS, newEpisodes } from '../../src/events/watch/anomaly-news.ts';
 import { changedPrices } from '../../src/events/watch/catalog-news.ts';
-import { keyOf, type Memory, type News } from '../../src/events/watch/look.ts';
+import { type Memory, memoryKey, type News } from '../../src/events/watch/look.ts';
 import { stepToTell } from '../../src/events/watch/model-news.ts';
 import { eventsOfChange } from '../../src/events/watch/operator-news.ts';
 
@@ -142,7 +142,7 @@ test('keys of what is remembered do not run into each other', () => {
   const parts = fc.array(fc.oneof(fc.string(), fc.constant(null)), { maxLength: 3 });
   fc.assert(
     fc.property(parts, parts, (a, b) => {
-      expect(keyOf('k', ...a) === keyOf('k', ...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
+      expect(memoryKey('k', ...a) === memoryKey('k', ...b)).toBe(JSON.stringify(a) === JSON.stringify(b));
     }),
   );
 });

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { failingSince, isLost, nextAttemptMs, outcomeOf } from '../../src/domain/webhook-delivery.ts';
+import { deliveryOutcome, failingSince, isLost, nextAttemptMs } from '../../src/domain/webhook-delivery.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../src/platform/time.ts';
 
 /** The times of all attempts, if each fails at once. */
@@ -46,7 +46,7 @@ test('only 2xx has taken an event, and only 410 says that there is no endpoint',
   fc.assert(
     fc.property(fc.option(fc.integer({ min: 100, max: 599 })), (status) => {
       const isTaken = status !== null && Math.floor(status / 100) === 2;
-      expect(outcomeOf(status)).toBe(isTaken ? 'delivered' : status === 410 ? 'gone' : 'failed');
+      expect(deliveryOutcome(status)).toBe(isTaken ? 'delivered' : status === 410 ? 'gone' : 'failed');
     }),
   );
 });

@@ -46,7 +46,7 @@ interface Text {
 }
 
 /** Each banned word of a text, with the words around it and what to write instead. */
-function complaintsOf({ from, text }: Text): string[] {
+function findComplaints({ from, text }: Text): string[] {
   return BANNED.flatMap(({ rule, instead }) =>
     [...text.matchAll(new RegExp(rule, `${rule.flags}g`))]
       .filter(([found]) => !EXCEPTIONS.some((exception) => from === exception.from && exception.word.test(found)))
@@ -69,29 +69,29 @@ function prose(text: string): string {
 test.each(DOCUMENTS.map(({ path, text }) => ({ from: path, text: prose(text) })))(
   '$from has no banned word',
   (document) => {
-    expect(complaintsOf(document)).toEqual([]);
+    expect(findComplaints(document)).toEqual([]);
   },
 );
 
 /** Every description and summary below a value of the OpenAPI document, with its path. */
-function descriptionsOf(value: unknown, path = ''): Text[] {
+function listDescriptions(value: unknown, path = ''): Text[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     const place = `${path}/${name}`;
     const isText = typeof member === 'string' && (name === 'description' || name === 'summary');
     if (isText) return [{ from: place, text: prose(member) }];
-    return name === 'example' || name === 'examples' ? [] : descriptionsOf(member, place);
+    return name === 'example' || name === 'examples' ? [] : listDescriptions(member, place);
   });
 }
 
 test('no description of the API has a banned word', () => {
-  const descriptions = descriptionsOf(openApiDocument(SERVICE_VERSION, ORIGIN));
+  const descriptions = listDescriptions(openApiDocument(SERVICE_VERSION, ORIGIN));
   expect(descriptions.length).toBeGreaterThan(1000);
-  expect(descriptions.flatMap(complaintsOf)).toEqual([]);
+  expect(descriptions.flatMap(findComplaints)).toEqual([]);
 });
 
 /** The texts of a source that are sentences: in quotes or in JSX, of at least two words, and no SQL. */
-function messagesOf(path: string): string[] {
+function listMessages(path: string): string[] {
   const texts: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isStringLiteralLike(node) || ts.isTemplateLiteralToken(node) || ts.isJsxText(node)) texts.push(node.text);
@@ -103,11 +103,11 @@ function messagesOf(path: string): string[] {
 
 test('no message and no page has a banned word', () => {
   const messages = globSync('{durable-objects,src}/**/*.{ts,tsx}', { cwd: ROOT }).flatMap((path) =>
-    messagesOf(path).map((text) => ({ from: path, text: prose(text) })),
+    listMessages(path).map((text) => ({ from: path, text: prose(text) })),
   );
   expect(messages.length).toBeGreaterThan(5000);
   expect(messages.filter(({ from }) => from.endsWith('.tsx')).length).toBeGreaterThan(900);
-  expect(messages.flatMap(complaintsOf)).toEqual([]);
+  expect(messages.flatMap(findComplaints)).toEqual([]);
 });
 
 test('the glossary has at most 60 words, each of them once', () => {
@@ -132,7 +132,7 @@ describe('the test finds', () => {
     'Take this filter away',
     'A UUID. Empty: one is generated.',
   ])('%s', (text) => {
-    expect(complaintsOf({ from: 'a text', text })).not.toEqual([]);
+    expect(findComplaints({ from: 'a text', text })).not.toEqual([]);
   });
 
   test.each([
@@ -140,6 +140,6 @@ describe('the test finds', () => {
     'The answer is null if the plan has none.',
     'the part of the whole',
   ])('nothing in: %s', (text) => {
-    expect(complaintsOf({ from: 'a text', text })).toEqual([]);
+    expect(findComplaints({ from: 'a text', text })).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@
  * without its cache, Google's candidates without its thoughts).
  */
 
-import { type Fault, type Form, type Json, type Prompt, tokensOf } from './prompt.ts';
+import { countWords, type Fault, type Form, type Json, type Prompt } from './prompt.ts';
 
 export type Vendor = 'openai' | 'anthropic' | 'google';
 
@@ -21,7 +21,7 @@ const TOOL_ARGUMENTS = '{"city":"Paris"}';
 
 /** The answer of a prompt: whole, and as the events of a stream. */
 export function answer(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[]; form: 'sse' | 'array' } {
-  const made = answerOf(
+  const made = buildAnswer(
     fault === 'zero-usage' ? { ...prompt, inputTokens: 0, cached: 0, written: 0, reasoning: 0 } : prompt,
     fault,
   );
@@ -30,7 +30,7 @@ export function answer(prompt: Prompt, fault: Fault | null): { plain: Json; fram
   return { plain: made.plain, frames, form: prompt.form === 'content-array' ? 'array' : 'sse' };
 }
 
-function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
+function buildAnswer(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
   switch (prompt.form) {
     case 'chat':
     case 'chat-google':
@@ -59,8 +59,8 @@ function answerOf(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
   }
 }
 
-function outputOf({ replyText, tool, reasoning }: Prompt, fault: Fault | null): number {
-  return fault === 'zero-usage' ? 0 : tokensOf(tool === null ? replyText : TOOL_ARGUMENTS) + reasoning;
+function outputTokens({ replyText, tool, reasoning }: Prompt, fault: Fault | null): number {
+  return fault === 'zero-usage' ? 0 : countWords(tool === null ? replyText : TOOL_ARGUMENTS) + reasoning;
 }
 
 /** The reply in pieces that together are the reply. */
@@ -78,7 +78,7 @@ export function completion(model: string, message: Json, finish: string, usage: 
 }
 
 /** The events of a streamed one. */
-export function chunksOf({ model, includeUsage }: Pick<Prompt, 'model' | 'includeUsage'>) {
+export function buildChunks({ model, includeUsage }: Pick<Prompt, 'model' | 'includeUsage'>) {
   const chunk = (choices: unknown[], more: Json = includeUsage ? { usage: null } : {}): Frame => ({
     data: { id: `chatcmpl-${ID}`, object: 'chat.completion.chunk', created: CREATED, model, choices, ...more },
   });
@@ -112,7 +112,7 @@ function googleChatUsage({ inputTokens, reasoning }: Counts, output: number): Js
 
 function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
   const { model, tool, replyText } = prompt;
-  const usage = (prompt.form === 'chat-google' ? googleChatUsage : chatUsage)(prompt, outputOf(prompt, fault));
+  const usage = (prompt.form === 'chat-google' ? googleChatUsage : chatUsage)(prompt, outputTokens(prompt, fault));
   const citation = {
     type: 'url_citation',
     url_citation: { url: 'https://example.com', title: 'News', start_index: 0, end_index: 1 },
@@ -125,7 +125,7 @@ function chat(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame
       ? { content: replyText, refusal: null, ...cited }
       : { content: null, refusal: null, tool_calls: [call] };
   const asked = prompt.includeUsage && fault !== 'no-usage';
-  const chunks = chunksOf(prompt);
+  const chunks = buildChunks(prompt);
   const deltas =
     tool === null ? piecesOf(prompt).map((text) => ({ content: text })) : [{ tool_calls: [{ index: 0, ...call }] }];
   const together = asked && fault === 'usage-in-choices';
@@ -147,7 +147,7 @@ function compaction({ id, created_at, usage }: Json): Json {
 
 function responses(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
   const { model, tool, replyText } = prompt;
-  const output = outputOf(prompt, fault);
+  const output = outputTokens(prompt, fault);
   const part = { type: 'output_text', text: replyText, annotations: [], logprobs: [] };
   const searches = Array.from({ length: prompt.searches }, (_, index) => ({
     id: `ws_${index}`,
@@ -258,7 +258,7 @@ function messages(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
       ? { type: 'text', text: replyText, citations: null }
       : { type: 'tool_use', id: 'toolu_1', name: tool, input: JSON.parse(TOOL_ARGUMENTS) };
   const stop = { stop_reason: tool === null ? 'end_turn' : 'tool_use', stop_sequence: null };
-  const output_tokens = outputOf(prompt, fault);
+  const output_tokens = outputTokens(prompt, fault);
   const ended = {
     // Anthropic counts neither cache reads nor cache writes as input.
     input_tokens: prompt.inputTokens - prompt.cached - prompt.written,
@@ -299,7 +299,7 @@ function messages(prompt: Prompt, fault: Fault | null): { plain: Json; frames: F
 
 function content(prompt: Prompt, fault: Fault | null): { plain: Json; frames: Frame[] } {
   const { model, tool, replyText, reasoning } = prompt;
-  const output = outputOf(prompt, fault) - (fault === 'zero-usage' ? 0 : reasoning);
+  const output = outputTokens(prompt, fault) - (fault === 'zero-usage' ? 0 : reasoning);
   const metadata = (candidates: number) => ({
     promptTokenCount: prompt.inputTokens,
     ...(prompt.cached > 0 && { cachedContentTokenCount: prompt.cached }),
@@ -364,7 +364,7 @@ export function failureBody(vendor: Vendor, status: number, code = OPENAI_CODES[
 }
 
 /** An event as it travels. */
-export function eventOf({ event, data }: Frame): string {
+export function writeFrame({ event, data }: Frame): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${textOfData(data)}\n\n`;
 }
 

@@ -57,7 +57,7 @@ function cited({ url, title }: { url: string; title: string }) {
   return { type: 'web_search_result_location', url, title, cited_text: 'c', encrypted_index: 'e' } as const;
 }
 
-function contentOf(block: Block): ContentBlock[] {
+function blockContent(block: Block): ContentBlock[] {
   switch (block.type) {
     case 'text':
       return [{ type: 'text', text: block.text, citations: block.cites?.length ? block.cites.map(cited) : null }];
@@ -81,7 +81,7 @@ export function wholeAnswer({ blocks, stop, explanation, usage }: Answer): Messa
     model: MODEL,
     container: null,
     diagnostics: null,
-    content: blocks.flatMap(contentOf),
+    content: blocks.flatMap(blockContent),
     stop_reason: stop,
     stop_sequence: null,
     stop_details: stop === 'refusal' ? { type: 'refusal', category: 'cyber', explanation: explanation ?? null } : null,

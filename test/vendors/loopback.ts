@@ -12,13 +12,16 @@ export interface Loopback {
   close(): Promise<void>;
 }
 
+/** Longer than any test: a connection that ends while a client takes it up again would fail that client's request. */
+const KEEP_ALIVE_MS = 600_000;
+
 type Handler = (...exchange: Parameters<RequestListener>) => unknown;
 
 export async function serveOnLoopback(
   handler: Handler,
   options: { keepAliveTimeout?: number } = {},
 ): Promise<Loopback> {
-  const server = createServer(options, (request, response) => {
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, ...options }, (request, response) => {
     const handled = async () => handler(request, response);
     handled().catch((error: Error) => response.destroy(error));
   });

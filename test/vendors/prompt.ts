@@ -94,21 +94,21 @@ export type Json = Record<string, unknown>;
 const REPLY_WORDS = ['héllo', '世界', '👋🏽', 'wörld'];
 
 /** Words: the vendors on loopback count them as tokens. */
-export function tokensOf(text: string): number {
-  return wordsOf(text).length;
+export function countWords(text: string): number {
+  return splitWords(text).length;
 }
 
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.split(/\s+/).filter((word) => word !== '');
 }
 
 /** The contents of a request; `null` if the path is not a model's. */
-export function promptOf(url: URL, body: unknown): Prompt | null {
+export function readPrompt(url: URL, body: unknown): Prompt | null {
   const json = (typeof body === 'object' && body !== null ? body : {}) as Json;
   const google = /^\/v1(?:beta)?\/models\/([^/:]+):(\w+)$/.exec(url.pathname);
-  const form = google ? contentForm(google[2] ?? '', url) : formOf(url);
+  const form = google ? contentForm(google[2] ?? '', url) : requestForm(url);
   if (form === null) return null;
-  const text = textOf([
+  const text = collectText([
     json.system,
     json.systemInstruction,
     json.instructions,
@@ -135,7 +135,7 @@ export function promptOf(url: URL, body: unknown): Prompt | null {
     model: google?.[1] ?? String(json.model),
     stream: google ? google[2] === 'streamGenerateContent' : json.stream === true,
     includeUsage: (json.stream_options as Json)?.include_usage === true,
-    inputTokens: tokensOf(text),
+    inputTokens: countWords(text),
     cached: asked('cached'),
     written: asked('written'),
     reasoning: asked('reasoning'),
@@ -166,7 +166,7 @@ function contentForm(action: string, url: URL): Form | null {
   }
 }
 
-function formOf({ pathname }: URL): Form | null {
+function requestForm({ pathname }: URL): Form | null {
   switch (pathname) {
     case '/v1/chat/completions':
       return 'chat';
@@ -191,12 +191,12 @@ function formOf({ pathname }: URL): Form | null {
 }
 
 /** All words of a prompt in whatever form: strings, and the `text` and `content` of parts. */
-function textOf(value: unknown): string {
+function collectText(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (Array.isArray(value)) return value.map(textOf).join(' ');
+  if (Array.isArray(value)) return value.map(collectText).join(' ');
   if (typeof value !== 'object' || value === null) return '';
   const { text, content, parts } = value as Json;
-  return textOf([text, content, parts]);
+  return collectText([text, content, parts]);
 }
 
 function toolOf({ tools }: Json): string {

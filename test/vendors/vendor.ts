@@ -1,18 +1,18 @@
 /**
  * Vendors on loopback: OpenAI, Anthropic and Google, with the wire formats of their official SDKs.
  *
- * Token counts follow from the prompt alone (`tokensOf`), so that a test can compute what a call must have used. Words
+ * Token counts follow from the prompt alone (`countWords`), so that a test can compute what a call must have used. Words
  * in the prompt ask for more: `[reply:20]` words of answer, `[reasoning:7]`, `[cached:5]`, `[written:3]`,
  * `[searches:2]`, `[tool]`, and `[fail:x]` for a `Fault`. It records every request, and keeps uploaded files and
  * batches.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answer, eventOf, type Frame, failureBody, textOfData, type Vendor } from './answers.ts';
+import { answer, type Frame, failureBody, textOfData, type Vendor, writeFrame } from './answers.ts';
 import { serveOnLoopback, writable } from './loopback.ts';
-import { type Fault, type Prompt, promptOf } from './prompt.ts';
+import { type Fault, type Prompt, readPrompt } from './prompt.ts';
 
-export { type Fault, tokensOf } from './prompt.ts';
+export { countWords, type Fault } from './prompt.ts';
 
 interface VendorRecord {
   method: string;
@@ -71,9 +71,9 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
     record.abandoned = !response.writableFinished;
   });
   const url = new URL(path, 'http://vendor');
-  const vendor = vendorOf(url.pathname);
+  const vendor = findVendor(url.pathname);
   if (!isAuthorized(vendor, record, url)) return sendFailure(response, vendor, 401);
-  const prompt = promptOf(url, record.body);
+  const prompt = readPrompt(url, record.body);
   const fault = state.faults.shift() ?? prompt?.fault ?? null;
   if (fault === 'no-stream-options' && 'stream_options' in record.body) {
     const detail = [
@@ -90,7 +90,7 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   else sendJson(response, 200, found);
 }
 
-function vendorOf(pathname: string): Vendor {
+function findVendor(pathname: string): Vendor {
   if (pathname.startsWith('/v1/messages')) return 'anthropic';
   return /^\/v1beta\/|Content$/.test(pathname) ? 'google' : 'openai';
 }
@@ -168,7 +168,7 @@ async function send(response: ServerResponse, prompt: Prompt, fault: Fault | nul
 }
 
 function written(frame: Frame, index: number, count: number, form: 'sse' | 'array'): string {
-  if (form === 'sse') return eventOf(frame);
+  if (form === 'sse') return writeFrame(frame);
   return `${index === 0 ? '[' : ',\r\n'}${textOfData(frame.data)}${index === count - 1 ? ']' : ''}`;
 }
 
@@ -231,10 +231,10 @@ const model = (id: string) => ({ id, object: 'model', created: 1_760_000_000, ow
 function storeFile(state: State, contentType: string, form: string): object {
   const boundary = /boundary=([^;]+)/.exec(contentType)?.[1]?.replaceAll('"', '') ?? '\0';
   const part = (name: string) => form.split(`--${boundary}`).find((text) => text.includes(`name="${name}"`)) ?? '';
-  const contentOf = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4).replace(/\r\n$/, '');
+  const partContent = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4).replace(/\r\n$/, '');
   const id = `file_${state.files.size + 1}`;
   const name = /filename="([^"]*)"/.exec(part('file'))?.[1] ?? 'file';
-  state.files.set(id, { name, purpose: contentOf(part('purpose')), content: contentOf(part('file')) });
+  state.files.set(id, { name, purpose: partContent(part('purpose')), content: partContent(part('file')) });
   return fileObject(state, id);
 }
 
@@ -272,7 +272,7 @@ function batchObject(state: State, id: string) {
 
 function batchLine(line: string, index: number) {
   const { custom_id, url, body } = JSON.parse(line) as { custom_id: string; url: string; body: object };
-  const prompt = promptOf(new URL(url, 'http://vendor'), body);
+  const prompt = readPrompt(new URL(url, 'http://vendor'), body);
   if (!prompt) throw new Error(`no batch endpoint: ${url}`);
   const refused = prompt.fault === '400';
   const response = refused

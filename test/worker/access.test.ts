@@ -126,7 +126,7 @@ async function useEach(organizationId: string): Promise<void> {
 }
 
 /** The contract's result for the operation and the credential: allowed, or the status of the refusal. */
-function expectedOf(security: Security, { may, client }: Holder): 'allowed' | 401 | 403 {
+function expectStatus(security: Security, { may, client }: Holder): 'allowed' | 401 | 403 {
   if (security.kind === 'operator') return may === 'operator' ? 'allowed' : 401;
   if (may === 'nobody' || may === 'operator') return 401;
   if (client) return security.clientScope !== undefined && client.includes(security.clientScope) ? 'allowed' : 403;
@@ -161,7 +161,11 @@ interface WireError {
 }
 
 /** Google's form has both in the details. */
-function errorOf({ error }: { error: WireError | { details: [{ reason: string; metadata: WireError }] } }): WireError {
+function wireError({
+  error,
+}: {
+  error: WireError | { details: [{ reason: string; metadata: WireError }] };
+}): WireError {
   return 'details' in error && 'metadata' in (error.details[0] ?? {})
     ? { ...error.details[0].metadata, code: error.details[0].reason }
     : (error as WireError);
@@ -180,7 +184,7 @@ async function request({ method, path, form }: Entry, { credential, header }: Ho
     ...(body !== undefined && { body }),
   });
   const text = await response.text();
-  const error = response.status >= 400 ? errorOf(JSON.parse(text)) : null;
+  const error = response.status >= 400 ? wireError(JSON.parse(text)) : null;
   return { status: response.status, code: error?.code, requiredScope: error?.requiredScope, text };
 }
 
@@ -194,7 +198,7 @@ const bodiesOf = ({ takesBody, form }: Entry): readonly (readonly [string, strin
 function refusedBodies(entry: Entry, name: string): ReturnType<typeof bodiesOf> {
   const bodies = bodiesOf(entry);
   const keys = [...holders].flatMap(([key, holder]) =>
-    /^(?:scope|prefix) /.test(key) && expectedOf(entry.security, holder) !== 'allowed' ? [key] : [],
+    /^(?:scope|prefix) /.test(key) && expectStatus(entry.security, holder) !== 'allowed' ? [key] : [],
   );
   const index = keys.indexOf(name);
   return index === -1 ? bodies : bodies.filter((_, at) => index % bodies.length === at % keys.length);
@@ -218,7 +222,7 @@ describe('a credential that may not', () => {
     const before = await databaseText();
     const broken: string[] = [];
     for (const entry of entries) {
-      const expected = expectedOf(entry.security, holder);
+      const expected = expectStatus(entry.security, holder);
       if (expected === 'allowed') continue;
       const answers = await Promise.all(refusedBodies(entry, name).map(([, body]) => request(entry, holder, body)));
       for (const { status, code, requiredScope } of answers) {
@@ -240,7 +244,7 @@ describe('a credential that may', () => {
     if (!holder) throw new Error(`no credential ${name}`);
     const broken: string[] = [];
     for (const entry of entries) {
-      if (expectedOf(entry.security, holder) !== 'allowed') continue;
+      if (expectStatus(entry.security, holder) !== 'allowed') continue;
       for (const [shape, body] of bodiesOf(entry)) {
         const { status, code, text } = await request(entry, holder, body);
         const refusedAccess = status === 401 || code === 'API_KEY_SCOPE_REQUIRED';
@@ -258,7 +262,7 @@ describe('a credential that may', () => {
     for (const entry of entries) {
       const names = CREDENTIALS.filter((name) => {
         const holder = holders.get(name);
-        return holder !== undefined && expectedOf(entry.security, holder) === 'allowed';
+        return holder !== undefined && expectStatus(entry.security, holder) === 'allowed';
       });
       expect([entry.operationId, names.length > 0]).toEqual([entry.operationId, true]);
     }

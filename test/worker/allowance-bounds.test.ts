@@ -7,7 +7,16 @@ import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test'
 import { describe, expect, test } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { accountOf, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
+import {
+  accountOf,
+  ask,
+  completion,
+  mockVendor,
+  newTenant,
+  readStoredCall,
+  usage,
+  vendor,
+} from '../support/gateway.ts';
 import { wave } from '../support/recordings.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -43,14 +52,14 @@ function sentBodies(used: { tokens?: number; searches?: number } = {}): Record<s
   return bodies;
 }
 
-const errorOf = async ({ response }: Awaited<ReturnType<typeof ask>>) =>
+const readError = async ({ response }: Awaited<ReturnType<typeof ask>>) =>
   [response.status, ((await response.json()) as { error: Record<string, unknown> }).error] as const;
 
 describe('answers', () => {
   test('of one call are eight at most, and nothing is begun of more', async () => {
     const tenant = await newTenant(FREE);
     const bodies = sentBodies();
-    const [status, error] = await errorOf(await ask(tenant.key, { model: MODEL, n: 128 }));
+    const [status, error] = await readError(await ask(tenant.key, { model: MODEL, n: 128 }));
     expect([status, error, bodies]).toEqual([
       400,
       expect.objectContaining({ code: 'BAD_REQUEST', param: 'n', message: expect.stringContaining('at most 8') }),
@@ -87,13 +96,13 @@ describe('output tokens', () => {
   test('too few for an answer are none, but for a request that needs no more', async () => {
     const tenant = await newTenant({ ...FREE, limits: { ...FREE.limits, standardTokens: 255 } });
     const bodies = sentBodies({ tokens: 10 });
-    const [status, error] = await errorOf(await ask(tenant.key, { model: MODEL }));
+    const [status, error] = await readError(await ask(tenant.key, { model: MODEL }));
     expect([status, error.code, bodies]).toEqual([403, 'ENTITLEMENT_DENIED', []]);
     expect((await ask(tenant.key, { model: MODEL, max_completion_tokens: 10 })).response.status).toBe(200);
     // A request that asks for thinking needs more.
     const thinker = await newTenant({ ...FREE, limits: { ...FREE.limits, standardTokens: 1_279 } });
     const request = { model: 'openai/gpt-5-nano', reasoning_effort: 'low' };
-    expect((await errorOf(await ask(thinker.key, request)))[0]).toBe(403);
+    expect((await readError(await ask(thinker.key, request)))[0]).toBe(403);
     expect((await ask(thinker.key, { model: request.model })).response.status).toBe(200);
   });
 
@@ -133,11 +142,11 @@ describe('output tokens', () => {
     const first = await ask(tenant.key, { model: MODEL });
     await first.rest();
     expect(bodies[0]?.max_completion_tokens).toBe(16_384);
-    expect((await callOf(tenant, first.callId))?.outcome?.charge).not.toBeNull();
+    expect((await readStoredCall(tenant, first.callId))?.outcome?.charge).not.toBeNull();
     // An allowance pays as far as it reaches; the output is cut if credit does not cover the whole call.
     const second = await ask(tenant.key, { model: MODEL, max_completion_tokens: 2_000 });
     await second.rest();
-    expect((await callOf(tenant, second.callId))?.outcome?.charge).toBeNull();
+    expect((await readStoredCall(tenant, second.callId))?.outcome?.charge).toBeNull();
     await fundedCustomer(tenant, 'poor', { usd: '0.001' });
     await (await ask(tenant.key, { model: MODEL, customer: 'poor' })).rest();
     expect(bodies[2]?.max_completion_tokens).toBe(2_000);
@@ -197,7 +206,7 @@ describe('searches', () => {
       'max_uses=10',
       [{ ...SEARCH, max_uses: 10 }],
     ]);
-    expect((await callOf(tenant, callId))?.outcome?.changed).toEqual(['max_uses=10']);
+    expect((await readStoredCall(tenant, callId))?.outcome?.changed).toEqual(['max_uses=10']);
     expect(await accountOf(tenant)).toMatchObject({ consumed: { searches: 7 }, reserved: { searches: 0 } });
     // A bound is never raised, and a tool without one gets the remaining number.
     const others = sentBodies({ searches: 2 });
@@ -209,7 +218,7 @@ describe('searches', () => {
   test('of a request that cannot be held to what is left are denied, and without any bound refused', async () => {
     const tenant = await newTenant({ ...FREE, limits: { searches: 4 } });
     const bodies = sentBodies();
-    const [status, error] = await errorOf(await ask(tenant.key, { model: MODEL, web_search_options: {} }));
+    const [status, error] = await readError(await ask(tenant.key, { model: MODEL, web_search_options: {} }));
     expect([status, error.code]).toEqual([403, 'ENTITLEMENT_DENIED']);
     const google = {
       url: 'https://generativelanguage.googleapis.com/v1beta/models/gemini-3-pro-preview:generateContent',
@@ -244,7 +253,7 @@ describe('searches', () => {
 
 describe('a batch', () => {
   /** The answer to a batch of lines with these bodies. */
-  async function batchOf(plan: object, path: string, ...bodies: object[]) {
+  async function createBatch(plan: object, path: string, ...bodies: object[]) {
     const tenant = await newTenant(plan);
     const lines = bodies.map((body) => JSON.stringify({ url: path, body: { model: 'gpt-4o-mini', ...body } }));
     vendor.answers = (url, { metadata }) =>
@@ -256,8 +265,8 @@ describe('a batch', () => {
   }
 
   test('with a line that asks for more answers than the plan has is refused, with the line and its field', async () => {
-    const { tenant, asked } = await batchOf(FREE, '/v1/chat/completions', { n: 8 }, { n: 9 });
-    const [status, error] = await errorOf(asked);
+    const { tenant, asked } = await createBatch(FREE, '/v1/chat/completions', { n: 8 }, { n: 9 });
+    const [status, error] = await readError(asked);
     expect([status, error.code, error.param]).toEqual([400, 'BAD_REQUEST', 'body.n']);
     expect(error.message).toMatch(/^line 2 of the input file: n?.*at most 8/);
     expect(await accountOf(tenant)).toMatchObject({ consumed: {}, reserved: {} });
@@ -266,7 +275,7 @@ describe('a batch', () => {
   test('reserves all searches that its lines can make, and is denied or refused if that is too many', async () => {
     const search = { tools: [{ type: 'web_search' }] };
     const plan = { ...FREE, limits: { searches: 10 } };
-    const held = await batchOf(
+    const held = await createBatch(
       plan,
       '/v1/responses',
       { ...search, max_tool_calls: 6 },
@@ -274,9 +283,9 @@ describe('a batch', () => {
     );
     expect(held.asked.response.status).toBe(200);
     expect((await accountOf(held.tenant)).reserved.searches).toBe(10);
-    const more = await batchOf(plan, '/v1/responses', { ...search, max_tool_calls: 60 });
-    expect((await errorOf(more.asked))[1].message).toMatch(/can make 60 searches.*allows 10 further/);
-    const [status, error] = await errorOf((await batchOf(plan, '/v1/responses', search)).asked);
+    const more = await createBatch(plan, '/v1/responses', { ...search, max_tool_calls: 60 });
+    expect((await readError(more.asked))[1].message).toMatch(/can make 60 searches.*allows 10 further/);
+    const [status, error] = await readError((await createBatch(plan, '/v1/responses', search)).asked);
     expect([status, error.code, error.component]).toEqual([403, 'BOUND_UNKNOWN', 'webSearch']);
     expect(error.message).toMatch(/^line 1 of the input file: /);
   });

@@ -4,7 +4,7 @@
  * broken stream.
  */
 import { describe, expect, test } from 'vitest';
-import { ask, BASE_URL, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
+import { ask, BASE_URL, completion, mockVendor, newTenant, readStoredCall, usage, vendor } from '../support/gateway.ts';
 import { bindings } from '../support/worker.ts';
 
 mockVendor();
@@ -48,7 +48,7 @@ describe('events and JSON', () => {
     expect([response.status, response.headers.get('Content-Type')?.startsWith(told)]).toEqual([200, true]);
     await response.text();
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([call?.status, call?.outcome?.usageSource, call?.outcome?.usage.inputTokens]).toEqual([
       'COMPLETED',
       undefined,
@@ -94,7 +94,7 @@ describe('an error that says 200, before any output', () => {
     expect(alone.response.status).toBe(503);
     expect(await alone.response.json()).toMatchObject({ error: { message: expect.any(String) } });
     await alone.rest();
-    const call = await callOf(tenant, alone.callId);
+    const call = await readStoredCall(tenant, alone.callId);
     expect(call).toMatchObject({ status: 'FAILED', outcome: { usage: { inputTokens: 0, responseTokens: 0 } } });
     expect(call?.outcome?.price).toMatchObject({ status: 'FINAL', costNanoUsd: '0' });
     const first = vendor.answers;
@@ -112,7 +112,10 @@ describe('an error that says 200, before any output', () => {
     const { response, callId, rest } = await ask(tenant.key, {});
     expect(response.status).toBe(503);
     await rest();
-    expect((await callOf(tenant, callId))?.outcome?.usage).toMatchObject({ inputTokens: 10, responseTokens: 4 });
+    expect((await readStoredCall(tenant, callId))?.outcome?.usage).toMatchObject({
+      inputTokens: 10,
+      responseTokens: 4,
+    });
   });
 
   test('in the middle of events that have no output yet is free too', async () => {
@@ -121,7 +124,7 @@ describe('an error that says 200, before any output', () => {
     const { response, callId, rest } = await ask(tenant.key, { stream: true });
     await response.text().catch(() => undefined);
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([call?.status, call?.outcome?.usage.inputTokens]).toEqual(['FAILED', 0]);
   });
 
@@ -149,7 +152,7 @@ describe('an error that says 200, before any output', () => {
     expect(response.status).toBe(200);
     await response.text().catch(() => undefined);
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect(call).toMatchObject({ status: 'FAILED', outcome: { usageSource: 'estimated' } });
     expect(call?.outcome?.usage.inputTokens).toBeGreaterThan(0);
     expect(call?.outcome?.price).not.toMatchObject({ costNanoUsd: '0' });
@@ -167,7 +170,10 @@ describe('an error that says 200, before any output', () => {
     );
     expect([response.status, await response.json()]).toEqual([200, failed]);
     await rest();
-    expect(await callOf(tenant, callId)).toMatchObject({ status: 'FAILED', outcome: { usage: { inputTokens: 0 } } });
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
+      status: 'FAILED',
+      outcome: { usage: { inputTokens: 0 } },
+    });
   });
 
   test('through POST /call is a warning, with the status as it came, and free', async () => {
@@ -192,7 +198,7 @@ test('an error after output is a broken stream, charged for what was shown', asy
   expect(response.status).toBe(200);
   expect(await response.text()).toContain(words);
   await rest();
-  const call = await callOf(tenant, callId);
+  const call = await readStoredCall(tenant, callId);
   expect(call).toMatchObject({ status: 'FAILED', outcome: { usageSource: 'estimated' } });
   expect(call?.outcome?.usage.responseTokens).toBeGreaterThanOrEqual(8);
   expect(call?.outcome?.usage.responseTokens).toBeLessThan(20);
@@ -205,6 +211,6 @@ test('words beside an answer that look like an error do not make it one', async 
     const { response, callId, rest } = await ask(tenant.key, {});
     expect(response.status).toBe(200);
     await rest();
-    expect((await callOf(tenant, callId))?.status).toBe('COMPLETED');
+    expect((await readStoredCall(tenant, callId))?.status).toBe('COMPLETED');
   }
 });

@@ -16,10 +16,10 @@ import {
   accountOf,
   ask,
   BASE_URL,
-  callOf,
   completion,
   mockVendor,
   newTenant,
+  readStoredCall,
   usage,
   vendor,
 } from '../support/gateway.ts';
@@ -116,7 +116,7 @@ describe('an error that says 200', () => {
     expect((await accountOf(tenant)).wallet).toMatchObject({ held: '0', unsettled: '0' });
     expect(callIds.size).toBe(8);
     for (const callId of callIds) {
-      const { status, outcome } = (await callOf(tenant, callId)) ?? {};
+      const { status, outcome } = (await readStoredCall(tenant, callId)) ?? {};
       expect([status, outcome?.usage.inputTokens]).toEqual(['FAILED', 0]);
       expect(outcome?.price).toMatchObject({ costNanoUsd: '0' });
       expect(outcome?.charge?.amountNanoUsd ?? '0').toBe('0');
@@ -154,7 +154,7 @@ describe('an error that says 200', () => {
     await runDurableObjectAlarm(bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${requestName}`));
     const inputs = await Promise.all(
       ids.map(async (id) => {
-        const { status, outcome } = (await callOf(tenant, `batch:batch_e:${id}`)) ?? {};
+        const { status, outcome } = (await readStoredCall(tenant, `batch:batch_e:${id}`)) ?? {};
         return [status, outcome?.usage.inputTokens, outcome?.usageSource];
       }),
     );
@@ -169,7 +169,7 @@ describe('an error that says 200', () => {
     expect(response.status).toBe(200);
     expect(await response.text()).toContain('three');
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([call?.status, call?.outcome?.usageSource]).toEqual(['FAILED', 'estimated']);
     expect(call?.outcome?.usage.responseTokens).toBeGreaterThanOrEqual(5);
   });
@@ -199,7 +199,7 @@ describe('an error that says 200', () => {
     });
     expect(response.status).toBe(200);
     await rest();
-    const { outcome } = (await callOf(tenant, callId)) ?? {};
+    const { outcome } = (await readStoredCall(tenant, callId)) ?? {};
     // Both together.
     expect(outcome?.usage).toMatchObject({ inputTokens: 20, responseTokens: 8 });
     expect(outcome?.parts).toMatchObject([
@@ -224,7 +224,7 @@ describe('an error that says 200', () => {
     );
     expect([response.status, await response.json()]).toEqual([200, answer]);
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([call?.status, call?.outcome?.price]).toMatchObject(['FAILED', { status: 'UNAVAILABLE' }]);
     const asked = { url: `${BASE_URL}/embeddings`, provider: 'openai', body: { model: 'gpt-5.2', input: 'x' } };
     const { data } = await tenant.api.send('makeCall', { body: { customerId: 'default', vendor: asked } });
@@ -288,7 +288,7 @@ describe("a vendor's key", () => {
     await rest();
     expect(told).not.toContain(KEY);
     expect(told).toContain('over its limit');
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect(call?.status).toBe('FAILED');
     expect(JSON.stringify(call)).not.toContain(KEY);
   });
@@ -323,7 +323,7 @@ describe('chat that is translated to Anthropic', () => {
     });
     const told = await response.text();
     await rest();
-    return { status: response.status, told, call: await callOf(tenant, callId) };
+    return { status: response.status, told, call: await readStoredCall(tenant, callId) };
   };
 
   test.each([
@@ -488,7 +488,7 @@ async function begin(
   // A caller that leaves a stream reads no more of it.
   const told = leavesMs !== null && response.ok ? '' : await response.text().catch(String);
   await waitOnExecutionContext(context);
-  return { response, told, call: await callOf(tenant, response.headers.get('x-service-call-id') ?? '') };
+  return { response, told, call: await readStoredCall(tenant, response.headers.get('x-service-call-id') ?? '') };
 }
 
 function signalled(answer: (signal: AbortSignal | undefined) => Response | Promise<Response>) {
@@ -544,7 +544,7 @@ describe('answers of 12 MiB', () => {
         expect(answer.status).toBe(200);
         expect((await answer.arrayBuffer()).byteLength).toBe(head.length + 12 * MEGABYTE + tail.length);
         await rest();
-        const call = await callOf(tenant, callId);
+        const call = await readStoredCall(tenant, callId);
         expect(call).toMatchObject({ status: 'COMPLETED', outcome: { usage: { inputTokens: 10, responseTokens: 4 } } });
         expect(call?.outcome?.usageSource).toBeUndefined();
         const again = await ask(tenant.key, asked, bindings, path, key);
@@ -819,7 +819,7 @@ test('streams of Google have their first event judged too, and JSON is what it i
     const { response, callId, rest } = await ask(tenant.key, body, bindings, path);
     await response.text();
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([response.status, call?.outcome?.usage.inputTokens]).toEqual([status, input]);
   }
 });

@@ -33,7 +33,8 @@ const rowsInD1 = async ({ organizationId }: Tenant): Promise<number[]> =>
   );
 
 const read = async ({ api }: Tenant, callId: string) => (await api.send('readCall', { params: { callId } })).data;
-const idsOf = (rows: { kind: string; id: string }[]) => rows.filter(({ kind }) => kind === 'call').map(({ id }) => id);
+const listCallIds = (rows: { kind: string; id: string }[]) =>
+  rows.filter(({ kind }) => kind === 'call').map(({ id }) => id);
 
 /** Changes a call in D1 as a late delivery does. */
 const changeLate = (tenant: Tenant, callId: string) =>
@@ -63,7 +64,7 @@ describe('a closed day', () => {
     expect(manifest?.sha256).toBe([...digest].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
     const rows = await archivedLines(tenant);
     expect(rows.map(({ kind }) => kind)).toEqual(['call', 'call', 'call', 'meter_event', 'credit_entry']);
-    expect(idsOf(rows).sort()).toEqual([...callIds].sort());
+    expect(listCallIds(rows).sort()).toEqual([...callIds].sort());
     expect(rows.map(({ customerId }) => customerId)).toEqual(['ann', 'ann', 'ann', 'ann', 'ann']);
     expect(rows[0].record).toMatchObject({ customerId: 'ann', status: 'COMPLETED', feature: 'of ann' });
     expect(rows[4].record).toMatchObject({ unit: 'USD', cause: 'GRANT', amount: '1000000000' });
@@ -206,18 +207,18 @@ describe('a run that breaks off', () => {
     await runArchive(bindings, daysLater(12));
     let failures = 0;
     for (let nth = 1; nth <= 6; nth += 1) {
-      const [call = ''] = idsOf(await everyRow(tenant));
+      const [call = ''] = listCallIds(await everyRow(tenant));
       await changeLate(tenant, call);
       const env = { ...bindings, ARCHIVE: failingBucket(method, nth) };
       await runArchive(env, daysLater(12 + nth)).catch(() => {
         failures += 1;
       });
       await deleteExpired(env, daysLater(401));
-      expect(idsOf(await everyRow(tenant)).sort()).toEqual(['x', 'y']);
+      expect(listCallIds(await everyRow(tenant)).sort()).toEqual(['x', 'y']);
     }
     expect(failures).toBeGreaterThan(0);
     await runArchive(bindings, daysLater(30));
-    expect(idsOf(await archivedLines(tenant)).sort()).toEqual(['x', 'y']);
+    expect(listCallIds(await archivedLines(tenant)).sort()).toEqual(['x', 'y']);
     expect((await bucket.list({ prefix: tenant.organizationId })).objects).toHaveLength(3);
   });
 
@@ -234,7 +235,7 @@ describe('a run that breaks off', () => {
     expect(`${tenant.organizationId}/${manifest?.day}/${manifest?.object}`).toBe(
       progress?.key.replace('.progress', '.ndjson.gz'),
     );
-    expect(idsOf(await archivedLines(tenant))).toEqual(['x']);
+    expect(listCallIds(await archivedLines(tenant))).toEqual(['x']);
     expect((await bucket.list({ prefix: tenant.organizationId })).objects).toHaveLength(3);
   });
 

@@ -264,7 +264,7 @@ test('a price is set and the calls are repriced, from the page of calls without 
   expect((await visitor.read(setPrice.split('#')[0] ?? '')).html).toMatch(/name="modelKey"[^>]*value="house-model"/);
   const [, preview = ''] = /<form method="post" action="([^"]+reprice\?modelKey=house-model[^"]*)"/.exec(html) ?? [];
 
-  const startOf = async (page: string, action: string): Promise<string> => {
+  const startAction = async (page: string, action: string): Promise<string> => {
     const form = await visitor.form(page, action);
     const started = await visitor.post(action.replaceAll('&amp;', '&'), form);
     expect(started.status).toBe(303);
@@ -273,20 +273,20 @@ test('a price is set and the calls are repriced, from the page of calls without 
     for (let round = 0; round < 5; round += 1) await runDurableObjectAlarm(job);
     return path;
   };
-  const without = await startOf(own('/unpriced'), preview);
+  const without = await startAction(own('/unpriced'), preview);
   expect((await visitor.read(without)).text).toContain('No call would get a price');
 
   await operator.send('setPrice', {
     params: { org: tenant.organizationId, modelKey: 'house-model' },
     body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 },
   });
-  const previewed = await startOf(own('/unpriced'), preview);
+  const previewed = await startAction(own('/unpriced'), preview);
   const shown = await visitor.read(previewed);
   expect(shown.text).toContain('Reprice 2 calls');
   expect((await visitor.read(own('/unpriced'))).html).toContain('2 calls without a price of house-model');
   const [, action = ''] =
     /<form method="post" action="([^"]+\/reprice\?modelKey=house-model[^"]*)"/.exec(shown.html) ?? [];
-  const done = await startOf(previewed, action);
+  const done = await startAction(previewed, action);
   expect((await visitor.read(done)).text).toContain('The calls have their price');
   await deliverToD1(tenant.organizationId, 'far');
   expect((await visitor.read(own('/unpriced'))).html).not.toContain('house-model');

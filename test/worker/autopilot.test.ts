@@ -14,7 +14,7 @@ import { asOrganizationId } from '../../src/domain/ids.ts';
 import { insertOrganizationEvents } from '../../src/history/organization-events.ts';
 import { runAutopilot } from '../../src/operator/autopilot.ts';
 import type { Tenant } from '../support/api.ts';
-import { answers, ask, callOf, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, mockVendor, newTenant, readStoredCall, usage, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
@@ -46,7 +46,7 @@ async function mapped(body: Record<string, unknown>): Promise<Keyed> {
 }
 const setModels = ({ organizationId }: Tenant, body: Record<string, unknown>) =>
   operator.send('setModels', { params: { org: organizationId }, body });
-const modelsOf = async ({ organizationId }: Tenant) =>
+const readModels = async ({ organizationId }: Tenant) =>
   (await operator.send('readOrganization', { params: { org: organizationId } })).data.models;
 async function runOf({ organizationId }: Tenant, nowMs = Date.now()) {
   const events = await runAutopilot({ env: bindings, organizationId, nowMs, defer: () => undefined });
@@ -69,7 +69,7 @@ async function ranOn(tenant: Keyed, model: string) {
   expect(response.status).toBe(200);
   const { model: inBody } = (await response.json()) as { model: string };
   await rest();
-  const call = await callOf(tenant, callId);
+  const call = await readStoredCall(tenant, callId);
   return [response.headers.get('x-llm-model-key'), inBody, call?.status === 'COMPLETED' && call.outcome?.modelUsed];
 }
 
@@ -85,7 +85,7 @@ describe('on the day of the switch', () => {
   });
 
   test('a mapping and an alias answer by the replacement, and the day before by the model', async () => {
-    expect(await modelsOf(tenant)).toEqual({
+    expect(await readModels(tenant)).toEqual({
       ...{ standard: [MINI_SAVED, 'openai/gpt-6-sol'], premium: [] },
       aliases: { cheap: ['openai/gpt-6-sol'], small: [{ ...MINI_SAVED, switchDaysBefore: 0 }, MINI_SAVED] },
     });
@@ -103,7 +103,7 @@ describe('on the day of the switch', () => {
       ...{ ...MINI_SAVED, model: 'openai/gpt-6-luna', switchedFrom: 'openai/gpt-4o-mini' },
       switchedAt: new Date(SWITCH_DAY).toISOString(),
     };
-    expect(await modelsOf(tenant)).toEqual({
+    expect(await readModels(tenant)).toEqual({
       ...{ standard: [switched, 'openai/gpt-6-sol'], premium: [] },
       aliases: { cheap: ['openai/gpt-6-sol'], small: [{ ...MINI_SAVED, switchDaysBefore: 0 }, switched] },
     });
@@ -153,7 +153,7 @@ describe('on the day of the switch', () => {
     expect(await ranOn(tenant, 'service/standard')).toEqual(['openai/gpt-4o-mini', 'gpt-4o-mini', 'gpt-4o-mini']);
     expect(await logOf(tenant, 'models.switch_back')).toHaveLength(1);
     await runOf(tenant);
-    expect((await modelsOf(tenant))?.standard).toEqual(['openai/gpt-4o-mini', 'openai/gpt-6-sol']);
+    expect((await readModels(tenant))?.standard).toEqual(['openai/gpt-4o-mini', 'openai/gpt-6-sol']);
     for (const [mapping, model] of [
       ['standard', 'openai/gpt-6-luna'],
       ['standard', 'openai/gpt-6-sol'],
@@ -176,7 +176,7 @@ describe('on the day of the switch', () => {
     const back = await visitor.submit(path, `${path}/switch-back`, { mapping: 'small', model: 'openai/gpt-6-luna' });
     expect(back.status).toBe(303);
     inForce();
-    expect((await modelsOf(tenant))?.aliases?.small?.[1]).toBe('openai/gpt-4o-mini');
+    expect((await readModels(tenant))?.aliases?.small?.[1]).toBe('openai/gpt-4o-mini');
     expect((await visitor.read(path)).text).not.toContain('Switched by the autopilot');
   });
 });
@@ -197,7 +197,7 @@ describe('a switch that the policy does not allow', () => {
         ],
       },
     });
-    expect((await modelsOf(tenant))?.premium).toMatchObject([{ model: 'openai/gpt-5' }]);
+    expect((await readModels(tenant))?.premium).toMatchObject([{ model: 'openai/gpt-5' }]);
     expect((await runOf(tenant))[0]?.key).toBe(first?.key);
     if (first) await record(tenant, [first]);
     const visitor = new Visitor();
@@ -262,10 +262,10 @@ test('mappings that an operator changed meanwhile are not overwritten, and then 
     );
   const failure = await change({ standard: ['openai/gpt-5'], premium: [] }).catch((error: unknown) => error);
   expect(isTaken(failure)).toBe(true);
-  expect(await modelsOf(tenant)).toEqual(before);
+  expect(await readModels(tenant)).toEqual(before);
   expect(await logOf(tenant, 'models.switch')).toEqual([]);
   await change(before);
-  expect((await modelsOf(tenant))?.premium).toEqual(['openai/gpt-6-sol']);
+  expect((await readModels(tenant))?.premium).toEqual(['openai/gpt-6-sol']);
   expect(await logOf(tenant, 'models.switch')).toHaveLength(1);
 });
 
@@ -292,7 +292,7 @@ test('streams and answers under an idempotency key say which model of the mappin
         'openai/gpt-6-luna',
         replayed,
       ]);
-      expect(await callOf(tenant, callId)).toMatchObject({ outcome: { modelUsed: 'gpt-6-luna' } });
+      expect(await readStoredCall(tenant, callId)).toMatchObject({ outcome: { modelUsed: 'gpt-6-luna' } });
     }
   }
 });
@@ -314,7 +314,7 @@ describe('an alias', () => {
     await rest();
     expect(response.headers.get('x-llm-model-key')).toBe('openai/gpt-5.2');
     expect(response.headers.get('x-service-attempts')).toBe('openai/gpt-4o-mini=503, openai/gpt-5.2=200');
-    expect(await callOf(tenant, callId)).toMatchObject({ outcome: { modelUsed: 'gpt-5.2' } });
+    expect(await readStoredCall(tenant, callId)).toMatchObject({ outcome: { modelUsed: 'gpt-5.2' } });
     const { meters, models } = (await tenant.api.send('readUsage', { params: { customerId: 'default' } })).data;
     expect([meters.premiumCalls?.used, meters.standardCalls?.used]).toEqual([1, 0]);
     expect(models).toEqual({ standard: ['openai/gpt-6-luna'], premium: [] });
@@ -362,8 +362,8 @@ describe('an alias', () => {
 
   test('a model that only a price of the organization knows is saved without a warning, in every surface', async () => {
     const models = { standard: ['acme/own-model', 'acme/nobody-knows'] };
-    const warningsOf = async () => (await setModels(tenant, models)).data.warnings;
-    expect(await warningsOf()).toEqual([
+    const setModelsWarnings = async () => (await setModels(tenant, models)).data.warnings;
+    expect(await setModelsWarnings()).toEqual([
       'acme/own-model is not in the catalog',
       'acme/nobody-knows is not in the catalog',
     ]);
@@ -371,7 +371,7 @@ describe('an alias', () => {
       params: { org: tenant.organizationId, modelKey: 'acme/own-model' },
       body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 },
     });
-    expect(await warningsOf()).toEqual(['acme/nobody-knows is not in the catalog']);
+    expect(await setModelsWarnings()).toEqual(['acme/nobody-knows is not in the catalog']);
     const visitor = new Visitor();
     await visitor.signIn();
     const { text } = await visitor.read(`/console/organizations/${tenant.organizationId}/models`);

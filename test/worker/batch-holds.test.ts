@@ -3,7 +3,7 @@
  * does not need is freed with each line, at its end, or at its expiry.
  */
 import { describe, expect, test } from 'vitest';
-import { usageSourceOf } from '../../src/domain/call.ts';
+import { usageSource } from '../../src/domain/call.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { BATCHES_MAX } from '../../src/objects/batch-commands.ts';
 import { accountOf, ask, mockVendor, newTenant, vendor } from '../support/gateway.ts';
@@ -23,7 +23,7 @@ const CENT = 10_000_000n;
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '0', output: '20000000000000' }) };
 
 /** So many lines of the premium tier, each with so many tokens of output at most. */
-const linesOf = (count: number, tokens = 1) => ({
+const buildLines = (count: number, tokens = 1) => ({
   premium: {
     ...{ count, isPriced: true, outputTokens: count * tokens, highestOutputTokens: tokens },
     costNanoUsd: (CENT * BigInt(count * tokens)).toString(),
@@ -32,7 +32,7 @@ const linesOf = (count: number, tokens = 1) => ({
   },
 });
 const PAYG = { name: 'P', limitType: 'BLOCK', limits: { premiumCalls: 0 }, payg: { enabled: true, markupPercent: 0 } };
-const limitsOf = (limits: object) => ({ name: 'P', limitType: 'BLOCK', limits });
+const limitedPlan = (limits: object) => ({ name: 'P', limitType: 'BLOCK', limits });
 
 /** Whether a plain call of the premium tier is admitted, or why not. */
 function begin(object: Clockwork, id: string, more: Parameters<Clockwork['begin']>[2] = {}, atMs = START) {
@@ -65,24 +65,24 @@ const heldBy = (object: Clockwork, meter: 'premiumCalls' | 'premiumTokens' | 'se
 
 describe('a call limit', () => {
   test('is one for plain calls and batches, from both sides', async () => {
-    await withObject(limitsOf({ premiumCalls: 5 }), async (object) => {
-      expect(hold(object, 'a', { lines: linesOf(3) })).toBe(true);
+    await withObject(limitedPlan({ premiumCalls: 5 }), async (object) => {
+      expect(hold(object, 'a', { lines: buildLines(3) })).toBe(true);
       expect([begin(object, '1'), begin(object, '2')]).toEqual([true, true]);
       const used = { code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls' };
       expect(begin(object, '3')).toMatchObject(used);
-      expect(hold(object, 'b', { lines: linesOf(1) })).toMatchObject({ ...used, exceeds: { lines: 1, left: 0 } });
+      expect(hold(object, 'b', { lines: buildLines(1) })).toMatchObject({ ...used, exceeds: { lines: 1, left: 0 } });
       expect(accepted(object.usage(START)).meters.premiumCalls).toMatchObject({ used: 5, remaining: 0 });
       object.end('1', START, { error: { code: 'E', message: 'failed' } });
-      expect(hold(object, 'b', { lines: linesOf(2) })).toMatchObject({ exceeds: { lines: 2, left: 1 } });
-      expect(hold(object, 'b', { lines: linesOf(1) })).toBe(true);
+      expect(hold(object, 'b', { lines: buildLines(2) })).toMatchObject({ exceeds: { lines: 2, left: 1 } });
+      expect(hold(object, 'b', { lines: buildLines(1) })).toBe(true);
       object.endBatch('a', START);
-      expect(hold(object, 'c', { lines: linesOf(3) })).toBe(true);
+      expect(hold(object, 'c', { lines: buildLines(3) })).toBe(true);
       expect(begin(object, '4')).toMatchObject(used);
     });
   });
 
   test('is not exceeded by concurrent begins and batches, and is used up', async () => {
-    const tenant = await newTenant(limitsOf({ premiumCalls: 40 }));
+    const tenant = await newTenant(limitedPlan({ premiumCalls: 40 }));
     vendor.answers = (url, { metadata }) =>
       url.endsWith('/content')
         ? new Response(`${JSON.stringify({ body: { model: 'gpt-5.2' } })}\n`.repeat(10))
@@ -106,12 +106,12 @@ describe('a call limit', () => {
 });
 
 test('a search limit is one for plain calls and batches; a line that searched frees one', async () => {
-  await withObject(limitsOf({ searches: 3 }), async (object) => {
+  await withObject(limitedPlan({ searches: 3 }), async (object) => {
     const searching = { requested: { premium: true, search: true }, needs: ['search' as const] };
-    expect(hold(object, 'a', { lines: linesOf(2), searches: 2, needs: ['search'] })).toBe(true);
+    expect(hold(object, 'a', { lines: buildLines(2), searches: 2, needs: ['search'] })).toBe(true);
     expect(begin(object, '1', searching)).toBe(true);
     expect(begin(object, '2', searching)).toMatchObject({ code: 'ALLOWANCE_EXHAUSTED', meter: 'searches' });
-    expect(hold(object, 'b', { lines: linesOf(1), searches: 1, needs: ['search'] })).toMatchObject({
+    expect(hold(object, 'b', { lines: buildLines(1), searches: 1, needs: ['search'] })).toMatchObject({
       meter: 'searches',
     });
     const of = { line: { requestName: 'a', tier: 'premium' as const }, price: PRICE };
@@ -127,20 +127,20 @@ describe('a balance', () => {
   test('is one for plain calls and batches, from both sides', async () => {
     await withObject(PAYG, async (object) => {
       fund(object, 10n);
-      expect(hold(object, 'a', { lines: linesOf(6) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(6) })).toBe(true);
       expect(begin(object, '1', { holdUsd: 0.03 })).toBe(true);
       expect(begin(object, '2', { holdUsd: 0.02 })).toMatchObject({
         ...{ code: 'BALANCE_HELD', neededUsd: 0.02, availableUsd: 0.009999994, openCalls: 1, openBatches: 1 },
         message: 'The call needs $0.02, and $0.00999 is available; 1 open call and 1 batch hold $0.09.',
       });
-      expect(hold(object, 'b', { lines: linesOf(2) })).toMatchObject({
+      expect(hold(object, 'b', { lines: buildLines(2) })).toMatchObject({
         ...{ code: 'BALANCE_HELD', meter: 'premiumCalls', limit: 0, used: 0, open: { calls: 1, batches: 1 } },
         money: { neededNanoUsd: '20000002', availableNanoUsd: '9999994', maxTokensThatPass: null },
         resetsAtMs: null,
       });
-      expect(hold(object, 'b', { lines: linesOf(10) })).toMatchObject({ code: 'CREDIT_REQUIRED' });
+      expect(hold(object, 'b', { lines: buildLines(10) })).toMatchObject({ code: 'CREDIT_REQUIRED' });
       object.void('1', START);
-      expect(hold(object, 'b', { lines: linesOf(2) })).toBe(true);
+      expect(hold(object, 'b', { lines: buildLines(2) })).toBe(true);
       object.endBatch('a', START);
       expect(begin(object, '3', { holdUsd: 0.07 })).toBe(true);
     });
@@ -188,7 +188,7 @@ describe('a balance', () => {
   test('pays what is recorded of a batch from what it held, also of a credit that expired meanwhile', async () => {
     await withObject(PAYG, async (object) => {
       fund(object, 10n, { expiresAtMs: START + HOUR });
-      expect(hold(object, 'a', { lines: linesOf(4) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(4) })).toBe(true);
       const later = START + 2 * HOUR;
       object.wake(later);
       expect(heldBy(object)).toMatchObject({ cents: 4n });
@@ -204,7 +204,7 @@ describe('a balance', () => {
   test('pays for no line whose model has no price', async () => {
     await withObject(PAYG, async (object) => {
       fund(object, 1n);
-      const { premium } = linesOf(1);
+      const { premium } = buildLines(1);
       const lines = { premium: { ...premium, isPriced: false, costNanoUsd: '0', highestCostNanoUsd: '0' } };
       const gap = { code: 'MODEL_NOT_PRICED', model: 'unknown', component: 'model', param: 'model' } as const;
       expect(object.holdBatch('a', { lines }, START, { premium: { line: 7, gap } })).toMatchObject({
@@ -223,7 +223,7 @@ describe('what a batch holds', () => {
   test('is free line by line, once for each line, and at the end', async () => {
     await withObject({ ...PAYG, limits: { premiumCalls: 2 } }, async (object) => {
       fund(object, 100n);
-      expect(hold(object, 'a', { lines: linesOf(5, 10) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(5, 10) })).toBe(true);
       expect(heldBy(object)).toEqual({ cents: 30n, reserved: 2 });
       const steps = [
         ['1', { cents: 30n, reserved: 1 }],
@@ -246,40 +246,40 @@ describe('what a batch holds', () => {
   });
 
   test('includes the output if the plan reserves it', async () => {
-    const reserving = { ...limitsOf({ premiumTokens: 100 }), reserveOutputTokens: 10 };
+    const reserving = { ...limitedPlan({ premiumTokens: 100 }), reserveOutputTokens: 10 };
     await withObject(reserving, async (object) => {
-      expect(hold(object, 'a', { lines: linesOf(3, 20) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(3, 20) })).toBe(true);
       expect(heldBy(object, 'premiumTokens').reserved).toBe(60);
-      expect(hold(object, 'b', { lines: linesOf(3, 20) })).toMatchObject({ exceeds: { lines: 3, left: 2 } });
+      expect(hold(object, 'b', { lines: buildLines(3, 20) })).toMatchObject({ exceeds: { lines: 3, left: 2 } });
       record(object, 'a', '1', 5);
       expect(heldBy(object, 'premiumTokens').reserved).toBe(40);
-      expect(hold(object, 'b', { lines: linesOf(2, 20) })).toBe(true);
+      expect(hold(object, 'b', { lines: buildLines(2, 20) })).toBe(true);
     });
   });
 
   test('is held once, however often the request is sent, and differently if the request has changed', async () => {
-    await withObject(limitsOf({ premiumCalls: 5 }), async (object) => {
-      for (let time = 0; time < 3; time += 1) expect(hold(object, 'a', { lines: linesOf(4) })).toBe(true);
+    await withObject(limitedPlan({ premiumCalls: 5 }), async (object) => {
+      for (let time = 0; time < 3; time += 1) expect(hold(object, 'a', { lines: buildLines(4) })).toBe(true);
       expect(heldBy(object).reserved).toBe(4);
-      expect(hold(object, 'a', { lines: linesOf(5) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(5) })).toBe(true);
       expect(heldBy(object).reserved).toBe(5);
     });
   });
 
   test('outlives the usage period and a restart of the object', async () => {
-    const daily = { ...limitsOf({ premiumCalls: 5 }), replenish: { every: 1, unit: 'DAY' } };
+    const daily = { ...limitedPlan({ premiumCalls: 5 }), replenish: { every: 1, unit: 'DAY' } };
     await withObject(daily, async (object) => {
-      expect(hold(object, 'a', { lines: linesOf(4) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(4) })).toBe(true);
       await object.restart();
       object.wake(START + 25 * HOUR);
-      expect(hold(object, 'b', { lines: linesOf(2) }, START + 25 * HOUR)).toMatchObject({ exceeds: { left: 1 } });
+      expect(hold(object, 'b', { lines: buildLines(2) }, START + 25 * HOUR)).toMatchObject({ exceeds: { left: 1 } });
     });
   });
 
   test('is given back at its expiry by the alarm; lines after that are recorded as they come', async () => {
     await withObject({ ...PAYG, limits: { premiumCalls: 1 } }, async (object) => {
       fund(object, 10n);
-      expect(hold(object, 'a', { lines: linesOf(3) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(3) })).toBe(true);
       const { pending } = object.outbox();
       expect(pending).toBeGreaterThan(0);
       object.wake(START + EXPIRY - 1);
@@ -298,8 +298,8 @@ describe('what a batch holds', () => {
   });
 
   test('of an abandoned batch is forgotten, but not within 30 days', async () => {
-    await withObject(limitsOf({ premiumCalls: 5 }), async (object) => {
-      expect(hold(object, 'a', { lines: linesOf(3) })).toBe(true);
+    await withObject(limitedPlan({ premiumCalls: 5 }), async (object) => {
+      expect(hold(object, 'a', { lines: buildLines(3) })).toBe(true);
       object.wake(START + EXPIRY);
       object.housekeep(START + 30 * 24 * HOUR);
       expect(object.rows('batch_holds')).toBe(1);
@@ -309,8 +309,8 @@ describe('what a batch holds', () => {
   });
 
   test('wakes the object when it expires', async () => {
-    await withObject({ ...limitsOf({}), replenish: null }, async (object) => {
-      expect(hold(object, 'a', { lines: linesOf(1) })).toBe(true);
+    await withObject({ ...limitedPlan({}), replenish: null }, async (object) => {
+      expect(hold(object, 'a', { lines: buildLines(1) })).toBe(true);
       await object.deliver(bindings.DB, START);
       await object.restart();
       object.housekeep(START + 40_000);
@@ -320,13 +320,13 @@ describe('what a batch holds', () => {
 });
 
 test('a customer has at most 1,000 batches that hold something', async () => {
-  await withObject(limitsOf({}), async (object) => {
+  await withObject(limitedPlan({}), async (object) => {
     for (let index = 0; index < BATCHES_MAX; index += 1)
-      object.holdBatch(`batch-${index}`, { lines: linesOf(1) }, START);
-    expect(hold(object, 'more', { lines: linesOf(1) })).toMatchObject({ code: 'RATE_LIMITED' });
-    expect(hold(object, 'batch-7', { lines: linesOf(2) })).toBe(true);
+      object.holdBatch(`batch-${index}`, { lines: buildLines(1) }, START);
+    expect(hold(object, 'more', { lines: buildLines(1) })).toMatchObject({ code: 'RATE_LIMITED' });
+    expect(hold(object, 'batch-7', { lines: buildLines(2) })).toBe(true);
     object.endBatch('batch-0', START);
-    expect(hold(object, 'more', { lines: linesOf(1) })).toBe(true);
+    expect(hold(object, 'more', { lines: buildLines(1) })).toBe(true);
     expect(heldBy(object).reserved).toBe(BATCHES_MAX + 1);
   });
 });
@@ -344,7 +344,7 @@ describe('lines that ran and cannot be read', () => {
     const plan = { ...PAYG, limits: { premiumCalls: 2 }, reserveOutputTokens: 1 };
     await withObject(plan, async (object) => {
       fund(object, 100n);
-      expect(hold(object, 'a', { lines: linesOf(5, 10), searches: 1 })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(5, 10), searches: 1 })).toBe(true);
       record(object, 'a', '1', 4);
       object.endBatch('a', START, 3);
       object.endBatch('a', START, 3);
@@ -360,7 +360,7 @@ describe('lines that ran and cannot be read', () => {
         charge: { amountNanoUsd: (20n * CENT).toString() },
       });
       for (const { call } of [onAllowance, onCredit].flatMap((one) => one ?? []))
-        expect([call.status, usageSourceOf(call)]).toEqual(['COMPLETED', 'estimated']);
+        expect([call.status, usageSource(call)]).toEqual(['COMPLETED', 'estimated']);
       expect(object.account()?.meters).toMatchObject({
         consumed: { premiumCalls: 2, premiumTokens: 14 },
         reserved: { premiumCalls: 0, premiumTokens: 0, searches: 0 },
@@ -373,7 +373,7 @@ describe('lines that ran and cannot be read', () => {
   test('are reversed like any call, and give everything back', async () => {
     await withObject({ ...PAYG, limits: { premiumCalls: 1 } }, async (object) => {
       fund(object, 10n);
-      expect(hold(object, 'a', { lines: linesOf(2) })).toBe(true);
+      expect(hold(object, 'a', { lines: buildLines(2) })).toBe(true);
       object.endBatch('a', START, 2);
       await object.settle(START + HOUR);
       for (const { call } of recordsOf(object)) expect(object.reverseCall(call.callId, START).ok).toBe(true);

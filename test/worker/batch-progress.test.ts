@@ -13,14 +13,14 @@ mockVendor();
 /** For tests that record some thousand lines, on a loaded machine. */
 const SLOW_MS = 120_000;
 
-const batchOf = ({ organizationId }: Tenant, name: string) =>
+const batchStub = ({ organizationId }: Tenant, name: string) =>
   bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
 
 /** The state of a batch, the holds of its customer's lines, and the counts. */
 async function metering(tenant: Tenant, name: string, customerId: string) {
   type Progress = { output: number };
   const state = await runInDurableObject(
-    batchOf(tenant, name),
+    batchStub(tenant, name),
     (_, { storage }) =>
       storage.get('state') as Promise<{ progress: Progress; rounds: number; finishedAtMs: number | null }>,
   );
@@ -37,7 +37,7 @@ async function metering(tenant: Tenant, name: string, customerId: string) {
 /**
  * A vendor with one batch, and how much of its output file arrives before the connection breaks; `null` is all of it.
  */
-function vendorOf(lines: readonly string[], model: string) {
+function buildVendor(lines: readonly string[], model: string) {
   const place = { breaksAtByte: null as number | null, name: '' };
   const file = new TextEncoder().encode(lines.join('\n'));
   vendor.answers = (url, { metadata }) => {
@@ -82,7 +82,7 @@ describe('an output file whose download breaks off', () => {
     async (where) => {
       const tenant = await newTenant();
       const customer = 'breaking';
-      const place = vendorOf(lines, 'gpt-5.2');
+      const place = buildVendor(lines, 'gpt-5.2');
       const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer };
       expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
       let [done, rounds] = [0, 0];
@@ -94,7 +94,7 @@ describe('an output file whose download breaks off', () => {
         if (index === 20) [done, rounds] = [20, 0];
         for (let round = 1; round <= 2; round += 1) {
           rounds += 1;
-          await runDurableObjectAlarm(batchOf(tenant, place.name));
+          await runDurableObjectAlarm(batchStub(tenant, place.name));
           expect(await metering(tenant, place.name, customer), `line ${index}, round ${round}`).toEqual({
             ...{ done, counted: done, held: LINES - done },
             ...{ rounds, finished: false },
@@ -102,7 +102,7 @@ describe('an output file whose download breaks off', () => {
         }
       }
       place.breaksAtByte = null;
-      await runDurableObjectAlarm(batchOf(tenant, place.name));
+      await runDurableObjectAlarm(batchStub(tenant, place.name));
       expect(await metering(tenant, place.name, customer)).toMatchObject({
         ...{ done: LINES, counted: LINES, held: 0 },
         finished: true,
@@ -123,17 +123,17 @@ test(
         error: null,
       }),
     );
-    const place = vendorOf(lines, 'gpt-4o-mini');
+    const place = buildVendor(lines, 'gpt-4o-mini');
     const body = { input_file_id: 'file_in', endpoint: '/v1/chat/completions', customer: 'long' };
     expect((await ask(tenant.key, body, bindings, '/v1/batches')).response.status).toBe(200);
-    await runDurableObjectAlarm(batchOf(tenant, place.name));
+    await runDurableObjectAlarm(batchStub(tenant, place.name));
     expect(await metering(tenant, place.name, 'long')).toMatchObject({
       done: 1_000,
       counted: 1_000,
       held: 30,
       finished: false,
     });
-    expect(await runDurableObjectAlarm(batchOf(tenant, place.name))).toBe(true);
+    expect(await runDurableObjectAlarm(batchStub(tenant, place.name))).toBe(true);
     expect(await metering(tenant, place.name, 'long')).toMatchObject({
       done: 1_030,
       counted: 1_030,

@@ -26,7 +26,7 @@ interface AtVendor {
 }
 
 /** A batch of lines with 1,000 tokens of output each at most, which has become `atVendor` when it is looked at. */
-async function batchOf(plan: object, lines: number, atVendor: AtVendor, credit = '1') {
+async function createBatch(plan: object, lines: number, atVendor: AtVendor, credit = '1') {
   const tenant = await newTenant(plan);
   const params = { org: tenant.organizationId, customerId: 'default' };
   await tenant.api.send('provisionCustomer', { body: { customerId: 'default' } });
@@ -67,7 +67,7 @@ const callsOf = ({ organizationId }: Tenant) =>
       .map(({ record }) => JSON.parse(record) as Call),
   );
 /** The counts, and whether anything is still held. */
-async function countedOf(tenant: Tenant) {
+async function readCounted(tenant: Tenant) {
   const { consumed, reserved, wallet } = await accountOf(tenant);
   expect([reserved.premiumCalls ?? 0, wallet.held]).toEqual([0, '0']);
   return { calls: consumed.premiumCalls ?? 0, charged: Number(wallet.unsettled) };
@@ -86,9 +86,9 @@ test.each<[string, AtVendor]>([
   ['its output file is gone', { status: 'completed', output_file_id: 'out', files: { out: 404 } }],
   ['it says that lines completed, and has no file', { status: 'completed', request_counts: counts(4) }],
 ])('a finished batch counts the completed lines by what they held where %s', async (_, atVendor) => {
-  const { tenant, look, lookAgain } = await batchOf(PAYG, 5, { ...atVendor, request_counts: counts(4) });
+  const { tenant, look, lookAgain } = await createBatch(PAYG, 5, { ...atVendor, request_counts: counts(4) });
   await lookAgain();
-  const { calls, charged } = await countedOf(tenant);
+  const { calls, charged } = await readCounted(tenant);
   expect(calls).toBe(2);
   expectCharge(charged, 2);
   const records = await callsOf(tenant);
@@ -102,7 +102,7 @@ test.each<[string, AtVendor]>([
   expect(shown.costBreakdown?.lines).toMatchObject([{ component: 'held', quantity: 2 }]);
   // Finished is finished.
   await look();
-  expect(await countedOf(tenant)).toEqual({ calls, charged });
+  expect(await readCounted(tenant)).toEqual({ calls, charged });
 });
 
 test('lines of the error file are recorded although the output file is gone', async () => {
@@ -111,12 +111,12 @@ test('lines of the error file are recorded although the output file is gone', as
     response: { status_code: 400, body: null },
     error: { code: 'E' },
   });
-  const { tenant, lookAgain } = await batchOf(PAYG, 3, {
+  const { tenant, lookAgain } = await createBatch(PAYG, 3, {
     ...{ status: 'completed', output_file_id: 'out', error_file_id: 'err', request_counts: counts(2, 3) },
     files: { out: 410, err: failed },
   });
   await lookAgain();
-  expect(await countedOf(tenant)).toMatchObject({ calls: 1 });
+  expect(await readCounted(tenant)).toMatchObject({ calls: 1 });
   expect((await callsOf(tenant)).map(({ status, outcome }) => [status, outcome?.calls])).toEqual([
     ['FAILED', 0],
     ['COMPLETED', 1],
@@ -127,34 +127,34 @@ test('lines of the error file are recorded although the output file is gone', as
 test.each(['cancelled', 'expired', 'failed', 'completed'])(
   'a batch that the vendor calls %s, and of which no line ran, counts nothing and holds nothing',
   async (status) => {
-    const { tenant, look } = await batchOf(PAYG, 5, { status, request_counts: counts(0) });
+    const { tenant, look } = await createBatch(PAYG, 5, { status, request_counts: counts(0) });
     await look();
-    expect(await countedOf(tenant)).toEqual({ calls: 0, charged: 0 });
+    expect(await readCounted(tenant)).toEqual({ calls: 0, charged: 0 });
     expect(await callsOf(tenant)).toEqual([]);
   },
 );
 
 test('a batch that is canceled half-way counts the lines that were answered', async () => {
-  const { tenant, look } = await batchOf(PAYG, 5, {
+  const { tenant, look } = await createBatch(PAYG, 5, {
     ...{ status: 'cancelled', output_file_id: 'out', request_counts: counts(1) },
     files: { out: answered('one') },
   });
   await look();
-  expect(await countedOf(tenant)).toEqual({ calls: 1, charged: 0 });
+  expect(await readCounted(tenant)).toEqual({ calls: 1, charged: 0 });
 });
 
 test('a batch that is given up after 30 days counts all lines that were not recorded, by what they held', async () => {
-  const { tenant, look } = await batchOf(PAYG, 5, { status: 'in_progress' });
+  const { tenant, look } = await createBatch(PAYG, 5, { status: 'in_progress' });
   const later = Date.now() + 30 * DAY + 1;
   vi.spyOn(Date, 'now').mockImplementation(() => later);
   await look();
-  const { calls, charged } = await countedOf(tenant);
+  const { calls, charged } = await readCounted(tenant);
   expect(calls).toBe(2);
   expectCharge(charged, 3);
 });
 
 test('while the vendor cannot be reached for a file, nothing is counted and all stays held', async () => {
-  const { tenant, look } = await batchOf(PAYG, 5, {
+  const { tenant, look } = await createBatch(PAYG, 5, {
     ...{ status: 'completed', output_file_id: 'out', request_counts: counts(5) },
     files: { out: 500 },
   });
@@ -175,14 +175,14 @@ test.each([
     // Longer than any line that is read.
     `{"custom_id": "long", "response": "${'x'.repeat(8 * 1024 * 1024)}"}`,
   ];
-  const { tenant, look } = await batchOf(plan, lines.length, {
+  const { tenant, look } = await createBatch(plan, lines.length, {
     ...{ status: 'completed', output_file_id: 'out', files: { out: lines.join('\n') } },
   });
   await look();
   const calls = await callsOf(tenant);
   expect(calls.map(({ callId }) => callId)).toEqual(['broken', 'long', 'silent'].map((id) => `batch:batch_1:${id}`));
   const outcomes = calls.flatMap(({ outcome }) => outcome ?? []);
-  const { calls: counted, charged } = await countedOf(tenant);
+  const { calls: counted, charged } = await readCounted(tenant);
   if (isOnCredit) {
     expect(outcomes.map(({ usageSource, price }) => [usageSource, price.status])).toEqual(
       Array(3).fill(['estimated', 'FINAL']),
@@ -201,13 +201,13 @@ test.each([
 
 test('an output file that the vendor shows within the hour is read as ever', async () => {
   const files: Record<string, string | number> = { out: 404 };
-  const { tenant, look } = await batchOf(PAYG, 1, {
+  const { tenant, look } = await createBatch(PAYG, 1, {
     ...{ status: 'completed', output_file_id: 'out', request_counts: counts(1, 1), files },
   });
   await look();
   files.out = answered('one');
   await look();
-  expect(await countedOf(tenant)).toEqual({ calls: 1, charged: 0 });
+  expect(await readCounted(tenant)).toEqual({ calls: 1, charged: 0 });
   expect((await callsOf(tenant)).map(({ callId, outcome }) => [callId, outcome?.usageSource])).toEqual([
     ['batch:batch_1:one', undefined],
   ]);

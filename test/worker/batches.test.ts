@@ -11,7 +11,16 @@ import { claimKey } from '../../src/objects/claims.ts';
 import type { CustomerBatchesRpc, GatewayBatchRpc } from '../../src/objects/rpc.ts';
 import { sha256Hex } from '../../src/platform/hash.ts';
 import type { Tenant } from '../support/api.ts';
-import { accountOf, ask, BASE_URL, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import {
+  accountOf,
+  ask,
+  BASE_URL,
+  completion,
+  mockVendor,
+  newTenant,
+  readStoredCall,
+  vendor,
+} from '../support/gateway.ts';
 import { customerKey } from '../support/ids.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -79,7 +88,7 @@ test('metering that breaks off continues where it stopped, and no line counts tw
   await address().pollNow();
   await runDurableObjectAlarm(address());
   expect(await calls()).toBe(lines.length);
-  const call = await callOf(tenant, 'batch:batch_1:line-0');
+  const call = await readStoredCall(tenant, 'batch:batch_1:line-0');
   expect(call).toMatchObject({
     status: 'COMPLETED',
     feature: 'nightly',
@@ -126,7 +135,7 @@ test('each line has the price of the name that it asked for, and names what its 
   };
   const batch = { input_file_id: 'file_in', endpoint: '/v1/chat/completions' };
   expect((await ask(tenant.key, batch, bindings, '/v1/batches')).response.status).toBe(200);
-  await runDurableObjectAlarm(batchOf(tenant, requestName));
+  await runDurableObjectAlarm(batchStub(tenant, requestName));
   const read = async (line: number) =>
     (await tenant.api.send('readCall', { params: { callId: `batch:batch_3:line-${line}` } })).data as {
       modelUsed: string;
@@ -178,12 +187,12 @@ type BatchRequest = DurableObjectStub<GatewayBatchRpc>;
 type Holder = DurableObjectStub<CustomerBatchesRpc>;
 
 /** How many entries an object holds, with its alarm. */
-const entriesOf = (stub: BatchRequest | Holder) =>
+const countEntries = (stub: BatchRequest | Holder) =>
   runInDurableObject(
     stub,
     async (_, { storage }) => (await storage.list()).size + ((await storage.getAlarm()) === null ? 0 : 1),
   );
-const batchOf = ({ organizationId }: Tenant, name: string) =>
+const batchStub = ({ organizationId }: Tenant, name: string) =>
   bindings.GATEWAY_BATCHES.getByName(`${organizationId}:${name}`);
 const batchesOf = ({ organizationId }: Tenant, customerId: string) =>
   bindings.CUSTOMER_BATCHES.getByName(`${organizationId}:${customerId}`);
@@ -207,7 +216,7 @@ describe('an erasure of a customer with batches', () => {
       headers,
     );
   };
-  const usageOf = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
+  const readUsage = (tenant: Tenant, customerId: string) => tenant.api.send('readUsage', { params: { customerId } });
 
   test('removes finished and running batches, and later lines of a running one do not create the customer again', async () => {
     const tenant = await newTenant();
@@ -226,7 +235,7 @@ describe('an erasure of a customer with batches', () => {
     };
     for (const customerId of ['gone', 'gone', 'stays'])
       expect((await begin(tenant, customerId)).response.status).toBe(200);
-    const [finished, running, other] = names.map((name) => batchOf(tenant, name)) as [
+    const [finished, running, other] = names.map((name) => batchStub(tenant, name)) as [
       BatchRequest,
       BatchRequest,
       BatchRequest,
@@ -238,11 +247,11 @@ describe('an erasure of a customer with batches', () => {
     });
 
     expect(await erase(tenant, 'gone')).toMatchObject({ object: true, batches: 2 });
-    for (const stub of [finished, running, batchesOf(tenant, 'gone')]) expect(await entriesOf(stub)).toBe(0);
-    for (const stub of [other, batchesOf(tenant, 'stays')]) expect(await entriesOf(stub)).toBeGreaterThan(0);
-    expect((await usageOf(tenant, 'gone')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    for (const stub of [finished, running, batchesOf(tenant, 'gone')]) expect(await countEntries(stub)).toBe(0);
+    for (const stub of [other, batchesOf(tenant, 'stays')]) expect(await countEntries(stub)).toBeGreaterThan(0);
+    expect((await readUsage(tenant, 'gone')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
     expect(await runDurableObjectAlarm(running)).toBe(false);
-    expect((await usageOf(tenant, 'stays')).data.customerId).toBe('stays');
+    expect((await readUsage(tenant, 'stays')).data.customerId).toBe('stays');
   });
 
   test('while lines are metered: no further line is recorded, and nothing is written again', async () => {
@@ -260,13 +269,14 @@ describe('an erasure of a customer with batches', () => {
       return new Response(output);
     };
     expect((await begin(tenant, 'metered')).response.status).toBe(200);
-    const metering = runDurableObjectAlarm(batchOf(tenant, name));
+    const metering = runDurableObjectAlarm(batchStub(tenant, name));
     await read.promise;
     expect(await erase(tenant, 'metered')).toMatchObject({ batches: 1 });
     lines.resolve();
     await metering;
-    expect((await usageOf(tenant, 'metered')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'metered')]) expect(await entriesOf(stub)).toBe(0);
+    expect((await readUsage(tenant, 'metered')).refusal.code).toBe('SUBSCRIPTION_NOT_FOUND');
+    for (const stub of [batchStub(tenant, name), batchesOf(tenant, 'metered')])
+      expect(await countEntries(stub)).toBe(0);
     // The line's id is not claimed either: the next request may have it.
     const key = asCallId('batch:batch_1:line');
     const toClaim = { ...customerKey(tenant.organizationId, 'another'), key };
@@ -289,7 +299,7 @@ describe('an erasure of a customer with batches', () => {
     expect(await erase(tenant, 'hasty')).toMatchObject({ batches: 1 });
     answered.resolve();
     expect((await begun).response.status).toBe(200);
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'hasty')]) expect(await entriesOf(stub)).toBe(0);
+    for (const stub of [batchStub(tenant, name), batchesOf(tenant, 'hasty')]) expect(await countEntries(stub)).toBe(0);
   });
 
   test('before the vendor is asked: the vendor is not asked, and the request may be sent again', async () => {
@@ -316,7 +326,7 @@ describe('an erasure of a customer with batches', () => {
     };
     const setCustomers = (CUSTOMERS: unknown) =>
       runInDurableObject(
-        batchOf(tenant, name),
+        batchStub(tenant, name),
         (batch) => void Object.assign(batch, { env: { ...bindings, CUSTOMERS } }),
       );
     await setCustomers(erasing);
@@ -327,7 +337,7 @@ describe('an erasure of a customer with batches', () => {
       'CONFLICT',
     ]);
     expect(names).toEqual([]);
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'early')]) expect(await entriesOf(stub)).toBe(0);
+    for (const stub of [batchStub(tenant, name), batchesOf(tenant, 'early')]) expect(await countEntries(stub)).toBe(0);
 
     await setCustomers(bindings.CUSTOMERS);
     expect((await begin(tenant, 'early', headers)).response.status).toBe(200);
@@ -343,12 +353,12 @@ describe('an erasure of a customer with batches', () => {
     });
     await Promise.all(
       names.map((name) =>
-        runInDurableObject(batchOf(tenant, name), (_, { storage }) => storage.put('asked', 'something')),
+        runInDurableObject(batchStub(tenant, name), (_, { storage }) => storage.put('asked', 'something')),
       ),
     );
     expect(await erase(tenant, 'busy')).toMatchObject({ batches: 130 });
-    for (const name of names) expect(await entriesOf(batchOf(tenant, name))).toBe(0);
-    expect(await entriesOf(batchesOf(tenant, 'busy'))).toBe(0);
+    for (const name of names) expect(await countEntries(batchStub(tenant, name))).toBe(0);
+    expect(await countEntries(batchesOf(tenant, 'busy'))).toBe(0);
   });
 
   test('reaches batches that were listed when holds stood beside them, which an alarm removes', async () => {
@@ -360,10 +370,10 @@ describe('an erasure of a customer with batches', () => {
       await storage.setAlarm(Date.now() + 60_000);
     });
     await runDurableObjectAlarm(stub);
-    expect(await entriesOf(stub)).toBe(1);
-    await runInDurableObject(batchOf(tenant, 'once-1'), (_, { storage }) => storage.put('asked', 'something'));
+    expect(await countEntries(stub)).toBe(1);
+    await runInDurableObject(batchStub(tenant, 'once-1'), (_, { storage }) => storage.put('asked', 'something'));
     expect(await erase(tenant, 'early')).toMatchObject({ batches: 1 });
-    for (const left of [batchOf(tenant, 'once-1'), stub]) expect(await entriesOf(left)).toBe(0);
+    for (const left of [batchStub(tenant, 'once-1'), stub]) expect(await countEntries(left)).toBe(0);
   });
 
   test('finds nothing 30 days after a batch has ended', async () => {
@@ -377,12 +387,12 @@ describe('an erasure of a customer with batches', () => {
         : Response.json({ id: 'batch_1', metadata, status: 'completed', output_file_id: 'file_out' });
     };
     expect((await begin(tenant, 'old')).response.status).toBe(200);
-    await runDurableObjectAlarm(batchOf(tenant, name));
-    expect(await entriesOf(batchesOf(tenant, 'old'))).toBe(1);
+    await runDurableObjectAlarm(batchStub(tenant, name));
+    expect(await countEntries(batchesOf(tenant, 'old'))).toBe(1);
     const later = Date.now() + 30 * 24 * 3_600_000 + 1;
     vi.spyOn(Date, 'now').mockImplementation(() => later);
-    await runDurableObjectAlarm(batchOf(tenant, name));
-    for (const stub of [batchOf(tenant, name), batchesOf(tenant, 'old')]) expect(await entriesOf(stub)).toBe(0);
+    await runDurableObjectAlarm(batchStub(tenant, name));
+    for (const stub of [batchStub(tenant, name), batchesOf(tenant, 'old')]) expect(await countEntries(stub)).toBe(0);
   });
 });
 
@@ -394,7 +404,7 @@ test('while D1 is away a batch is refused with 503, the vendor is not asked, and
     if (url.endsWith('/content')) return new Response(JSON.stringify({ body: { model: 'gpt-5.2' } }));
     return Response.json({ id: 'batch_1', status: 'validating', metadata });
   };
-  const object = batchOf(tenant, `key-${await sha256Hex('nightly')}`);
+  const object = batchStub(tenant, `key-${await sha256Hex('nightly')}`);
   const setDatabase = (DB: unknown) =>
     runInDurableObject(object, (batch) => void Object.assign(batch, { env: { ...bindings, DB } }));
   const create = () =>

@@ -59,7 +59,7 @@ describe.each(['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/b
 test('the gateway refuses in the order of the metering interface: 415, 413, a broken body, then a broken key', async () => {
   vendor.answers = vi.fn(answers);
   const json = 'application/json';
-  const refusalOf = async (type: string, body: string, key = 'no key, with spaces') => {
+  const sendRefused = async (type: string, body: string, key = 'no key, with spaces') => {
     const response = await worker.fetch('https://callmeter.test/v1/chat/completions', {
       method: 'POST',
       headers: { Authorization: `Bearer ${tenant.key}`, 'Content-Type': type, 'Idempotency-Key': key },
@@ -69,12 +69,12 @@ test('the gateway refuses in the order of the metering interface: 415, 413, a br
     return [response.status, error.code, error.param];
   };
   for (const type of ['text/plain', 'application/json-patch', 'application/jsonl'])
-    expect(await refusalOf(type, '{bad')).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE', null]);
-  expect(await refusalOf(json, chat(`["${'x'.repeat(32 * MIB)}"]`))).toEqual([413, 'PAYLOAD_TOO_LARGE', null]);
-  expect(await refusalOf(json, '{bad')).toEqual([400, 'BAD_REQUEST', 'body']);
-  expect(await refusalOf(json, '{"model":"gpt-5.2"}')).toEqual([400, 'BAD_REQUEST', 'messages']);
-  expect(await refusalOf(json, '')).toEqual([400, 'BAD_REQUEST', 'model']);
-  expect(await refusalOf(json, chat('["hello"]'))).toEqual([400, 'BAD_REQUEST', 'Idempotency-Key']);
+    expect(await sendRefused(type, '{bad')).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE', null]);
+  expect(await sendRefused(json, chat(`["${'x'.repeat(32 * MIB)}"]`))).toEqual([413, 'PAYLOAD_TOO_LARGE', null]);
+  expect(await sendRefused(json, '{bad')).toEqual([400, 'BAD_REQUEST', 'body']);
+  expect(await sendRefused(json, '{"model":"gpt-5.2"}')).toEqual([400, 'BAD_REQUEST', 'messages']);
+  expect(await sendRefused(json, '')).toEqual([400, 'BAD_REQUEST', 'model']);
+  expect(await sendRefused(json, chat('["hello"]'))).toEqual([400, 'BAD_REQUEST', 'Idempotency-Key']);
   expect(vendor.answers).not.toHaveBeenCalled();
 });
 
@@ -98,15 +98,15 @@ describe('the body of a request with a session token', () => {
   beforeAll(async () => {
     token = (await operator.with(tenant.key).send('createClientSession', { body: { customerId: 'alice' } })).data.token;
   });
-  const bodyOf = (bytes: number) => chat(`["${'x'.repeat(bytes - chat('[""]').length)}"]`);
+  const paddedBody = (bytes: number) => chat(`["${'x'.repeat(bytes - chat('[""]').length)}"]`);
 
   test('may have 1 MiB at the gateway, where that of a key may have 32', async () => {
     vendor.answers = answers;
-    expect((await post(token, '/v1/chat/completions', bodyOf(MIB))).status).toBe(200);
-    expect(await post(token, '/v1/chat/completions', bodyOf(MIB + 1))).toEqual(
+    expect((await post(token, '/v1/chat/completions', paddedBody(MIB))).status).toBe(200);
+    expect(await post(token, '/v1/chat/completions', paddedBody(MIB + 1))).toEqual(
       tooLarge('must have at most 1048576 bytes'),
     );
-    expect((await post(tenant.key, '/v1/chat/completions', bodyOf(32 * MIB))).status).toBe(200);
+    expect((await post(tenant.key, '/v1/chat/completions', paddedBody(32 * MIB))).status).toBe(200);
   });
 
   test('has at most the limit that a key has, on every route', async () => {

@@ -10,7 +10,7 @@ import { createTenant, type Tenant } from '../support/api.ts';
 import { customerStub, deliverToD1, operator, worker } from '../support/worker.ts';
 
 /** A value of each field. */
-function valuesOf(fields: z.ZodObject): Record<string, unknown> {
+function sampleValues(fields: z.ZodObject): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields.shape).map(([name, schema]) => {
       const { type, enum: [first] = [] } = z.toJSONSchema(schema as z.ZodType, { unrepresentable: 'any' });
@@ -19,9 +19,9 @@ function valuesOf(fields: z.ZodObject): Record<string, unknown> {
   );
 }
 
-const LISTED = valuesOf(ListedFactFields);
-const READ = { ...valuesOf(ReadFactFields), ...LISTED };
-const ALL = { ...valuesOf(EndFactFields), ...READ };
+const LISTED = sampleValues(ListedFactFields);
+const READ = { ...sampleValues(ReadFactFields), ...LISTED };
+const ALL = { ...sampleValues(EndFactFields), ...READ };
 
 let tenant: Tenant;
 beforeAll(async () => {

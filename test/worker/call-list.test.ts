@@ -19,7 +19,7 @@ let all: CallListItem[];
 
 const list = async ({ api }: Tenant, query: Record<string, string> = {}) =>
   (await api.send('listCalls', { query })).data;
-const idsOf = (items: readonly { callId: string }[]) => items.map(({ callId }) => callId);
+const callIds = (items: readonly { callId: string }[]) => items.map(({ callId }) => callId);
 
 async function call({ api }: Tenant, begin: object, end: object | null): Promise<void> {
   const { callId } = (await api.send('beginCall', { body: begin })).data;
@@ -98,18 +98,18 @@ describe('the list', () => {
       ({ customerId, feature, costUsdNano }) => customerId === 'ann' && feature === 'chat' && costUsdNano !== null,
     ],
   ])('narrowed by %o has what picking by hand gives', async (query, keep) => {
-    const expected = idsOf(all.filter(keep));
+    const expected = callIds(all.filter(keep));
     expect(expected.length).toBeGreaterThan(0);
-    expect(idsOf((await list(tenant, query)).items)).toEqual(expected);
+    expect(callIds((await list(tenant, query)).items)).toEqual(expected);
   });
 
   test('is half-open in time', async () => {
     const from = all[3]?.startedAt ?? '';
-    expect(idsOf((await list(tenant, { from })).items)).toEqual(
-      idsOf(all.filter(({ startedAt }) => startedAt >= from)),
+    expect(callIds((await list(tenant, { from })).items)).toEqual(
+      callIds(all.filter(({ startedAt }) => startedAt >= from)),
     );
-    expect(idsOf((await list(tenant, { to: from })).items)).toEqual(
-      idsOf(all.filter(({ startedAt }) => startedAt < from)),
+    expect(callIds((await list(tenant, { to: from })).items)).toEqual(
+      callIds(all.filter(({ startedAt }) => startedAt < from)),
     );
   });
 
@@ -123,10 +123,10 @@ describe('the list', () => {
     const found: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const page = await list(tenant, { sort, limit: '2', ...(cursor !== '' && { cursor }) });
-      found.push(...idsOf(page.items));
+      found.push(...callIds(page.items));
       cursor = page.nextCursor;
     }
-    expect(found).toEqual(idsOf(whole));
+    expect(found).toEqual(callIds(whole));
   });
 
   test('is the same for the operator', async () => {
@@ -138,12 +138,12 @@ describe('the list', () => {
   });
 
   test('refuses what it does not have, by name', async () => {
-    const refusalOf = async (query: Record<string, string>) =>
+    const listRefusal = async (query: Record<string, string>) =>
       (await tenant.api.send('listCalls', { query })).refusal.message;
-    expect(await refusalOf({ colour: 'red' })).toContain('colour');
-    expect(await refusalOf({ status: 'DONE' })).toContain('status');
-    expect(await refusalOf({ costAboveUsd: 'much' })).toContain('costAboveUsd');
-    expect(await refusalOf({ from: '2026-11-02T00:00:00Z', to: '2026-11-01T00:00:00Z' })).toContain('to');
+    expect(await listRefusal({ colour: 'red' })).toContain('colour');
+    expect(await listRefusal({ status: 'DONE' })).toContain('status');
+    expect(await listRefusal({ costAboveUsd: 'much' })).toContain('costAboveUsd');
+    expect(await listRefusal({ from: '2026-11-02T00:00:00Z', to: '2026-11-01T00:00:00Z' })).toContain('to');
   });
 
   test('is CSV if Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
@@ -162,7 +162,7 @@ describe('the list', () => {
 
 describe("the console's list", () => {
   const visitor = new Visitor();
-  const pathOf = (query: Record<string, string>) =>
+  const listPath = (query: Record<string, string>) =>
     `/console/organizations/${tenant.organizationId}/calls?${new URLSearchParams(query)}`;
   const FILTERS: Record<string, string>[] = [
     {},
@@ -193,11 +193,11 @@ describe("the console's list", () => {
     async (filter) => {
       const { items } = await list(tenant, asApi(filter));
       expect(items.length).toBeGreaterThan(0);
-      const { html, text } = await visitor.read(pathOf(filter));
+      const { html, text } = await visitor.read(listPath(filter));
       const links = [...html.matchAll(/<th[^>]*><a href="[^"]*\/calls\/([^"]+)"/g)].map(([, id = '']) =>
         decodeURIComponent(id),
       );
-      expect(links).toEqual(idsOf(items));
+      expect(links).toEqual(callIds(items));
       const cost = items.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano ?? 0), 0n);
       expect(/<dt>Calls<\/dt><dd><span class="stat-value"><span class="num">(\d+)</.exec(html)?.[1]).toBe(
         String(items.length),
@@ -217,17 +217,17 @@ describe("the console's list", () => {
 
   test('is a file of what is filtered, as CSV and as JSON', async () => {
     const { items } = await list(tenant, { feature: 'chat' });
-    const json = await visitor.read(pathOf({ feature: 'chat', format: 'json' }));
+    const json = await visitor.read(listPath({ feature: 'chat', format: 'json' }));
     expect([json.headers.get('Content-Disposition'), JSON.parse(json.html)]).toEqual([
       'attachment; filename="calls.json"',
       items,
     ]);
-    const csv = await visitor.read(pathOf({ feature: 'chat', format: 'csv' }));
+    const csv = await visitor.read(listPath({ feature: 'chat', format: 'csv' }));
     expect(csv.html.trim().split(/\r?\n/)).toHaveLength(items.length + 1);
   });
 
   test('leads from every value to the calls that have it, and takes each filter away again', async () => {
-    const { html } = await visitor.read(pathOf({ customerId: 'ann', feature: 'chat' }));
+    const { html } = await visitor.read(listPath({ customerId: 'ann', feature: 'chat' }));
     const links = [...html.matchAll(/href="([^"]*\/calls\?[^"]*)"/g)].map(([, href = '']) =>
       Object.fromEntries(new URLSearchParams(href.replaceAll('&amp;', '&').split('?')[1])),
     );
@@ -237,7 +237,7 @@ describe("the console's list", () => {
   });
 
   test('names a filter that it cannot take, and keeps what was typed', async () => {
-    const { status, html } = await visitor.send(pathOf({ costAboveUsd: 'much', feature: 'chat' }));
+    const { status, html } = await visitor.send(listPath({ costAboveUsd: 'much', feature: 'chat' }));
     expect(status).toBe(400);
     expect(html).toContain('Cost above, USD: ');
     expect(html).toContain('value="much"');
@@ -260,6 +260,6 @@ test('a search of more calls than it looks at says since when, and goes on from 
   expect(newest.searchedFrom).toBe(new Date(START_MS + 50).toISOString());
   expect(newest.items).toHaveLength(10);
   const older = await list(large, { feature: 'rare', to: newest.searchedFrom ?? '' });
-  expect([older.searchedFrom, idsOf(older.items)]).toEqual([null, ['call-00000']]);
+  expect([older.searchedFrom, callIds(older.items)]).toEqual([null, ['call-00000']]);
   expect((await list(large)).searchedFrom).toBeNull();
 });

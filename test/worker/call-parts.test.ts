@@ -7,7 +7,7 @@ import { evictDurableObject, runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
 import type { Tenant } from '../support/api.ts';
-import { ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, completion, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -49,7 +49,7 @@ async function price(...models: (keyof typeof PRICES)[]) {
 
 const read = async (callId: string) => (await tenant.api.send('readCall', { params: { callId } })).data;
 /** The sums of the lines by model, in nano-USD. */
-async function linesOf(callId: string) {
+async function costLines(callId: string) {
   const { costBreakdown } = await read(callId);
   const sums = new Map<string, bigint>();
   for (const { model = '', costUsdNano } of costBreakdown?.lines ?? [])
@@ -70,7 +70,7 @@ describe('models of which the first does not answer in time', () => {
     await rest();
     const { costUsdNano, usageSource, modelUsed } = await read(callId);
     expect([modelUsed, usageSource]).toEqual(['cheap-model', 'partial']);
-    const lines = await linesOf(callId);
+    const lines = await costLines(callId);
     // 10 tokens of input, and 4 of output.
     expect(lines['']).toBe(10 * 1_000 + 4 * 2_000);
     // At least the output of a third of a second, and at most the thousand tokens of its bound.
@@ -78,7 +78,7 @@ describe('models of which the first does not answer in time', () => {
     expect(lines['slow-model']).toBeLessThanOrEqual(1_400 * 1_000_000);
     expect(Number(costUsdNano)).toBe(Object.values(lines).reduce((sum, line) => sum + line, 0));
     expect(response.headers.get('x-service-cost-usd')).toBe(String(Number(costUsdNano) / 1e9));
-    const recorded = await callOf(tenant, callId);
+    const recorded = await readStoredCall(tenant, callId);
     const [, slow] = recorded?.outcome?.parts ?? [];
     expect(recorded?.outcome?.usage.responseTokens).toBe(4 + Number(slow?.usage.responseTokens));
     expect(recorded?.outcome?.parts).toMatchObject([
@@ -98,7 +98,7 @@ describe('models of which the first does not answer in time', () => {
     const text = await response.text();
     expect(text, 'the cost of the first is not known yet').not.toContain('cost_usd');
     await rest();
-    expect(await linesOf(callId)).toMatchObject({ '': 18_000, 'slow-model': expect.any(Number) });
+    expect(await costLines(callId)).toMatchObject({ '': 18_000, 'slow-model': expect.any(Number) });
   });
 
   test('are one call with two parts if neither answers', async () => {
@@ -107,7 +107,7 @@ describe('models of which the first does not answer in time', () => {
     const { response, callId, rest } = await ask(tenant.key, models, IMPATIENT);
     expect(response.status).toBe(504);
     await rest();
-    const lines = await linesOf(callId);
+    const lines = await costLines(callId);
     expect(lines['']).toBeGreaterThanOrEqual(150 * 2_000);
     expect(lines['slow-model']).toBeGreaterThanOrEqual(150 * 1_000_000);
   });
@@ -118,7 +118,7 @@ describe('models of which the first does not answer in time', () => {
     const { callId, rest } = await ask(tenant.key, models, IMPATIENT);
     await rest();
     const { modelUsed, costUsdNano } = await read(callId);
-    expect([modelUsed, Object.keys(await linesOf(callId))]).toEqual(['slow-model', ['']]);
+    expect([modelUsed, Object.keys(await costLines(callId))]).toEqual(['slow-model', ['']]);
     expect(Number(costUsdNano)).toBeGreaterThanOrEqual(150 * 1_000_000);
   });
 
@@ -139,8 +139,8 @@ describe('models of which the first does not answer in time', () => {
     const { repriced, differenceNanoUsd } = await reprice({ modelKey: 'slow-model' });
     const { costUsdNano } = await read(callId);
     expect([repriced, differenceNanoUsd]).toEqual([1, costUsdNano]);
-    expect(await linesOf(callId)).toMatchObject({ '': 18_000, 'slow-model': expect.any(Number) });
-    const recorded = await callOf(tenant, callId);
+    expect(await costLines(callId)).toMatchObject({ '': 18_000, 'slow-model': expect.any(Number) });
+    const recorded = await readStoredCall(tenant, callId);
     expect(recorded?.outcome?.parts).toMatchObject([{ modelUsed: 'cheap-model' }, { modelUsed: 'slow-model' }]);
   });
 
@@ -149,19 +149,19 @@ describe('models of which the first does not answer in time', () => {
     vendor.answers = onlyCheap;
     const { callId, rest } = await ask(tenant.key, models, IMPATIENT);
     await rest();
-    const before = await linesOf(callId);
+    const before = await costLines(callId);
     const amend = (more: object) =>
       tenant.api.send('amendCall', {
         params: { callId },
         body: { reason: 'the figures came', modelUsed: 'cheap-model', inputTokens: 20, responseTokens: 8, ...more },
       });
     expect((await amend({})).status).toBe(200);
-    expect(await linesOf(callId)).toEqual({ ...before, '': 36_000 });
+    expect(await costLines(callId)).toEqual({ ...before, '': 36_000 });
     const slow = { modelUsed: 'slow-model', inputTokens: 10, responseTokens: 3 };
     expect((await amend({ parts: [slow] })).status).toBe(200);
-    expect(await linesOf(callId)).toEqual({ '': 36_000, 'slow-model': 10 * 100_000 + 3 * 1_000_000 });
+    expect(await costLines(callId)).toEqual({ '': 36_000, 'slow-model': 10 * 100_000 + 3 * 1_000_000 });
     expect((await amend({ parts: [] })).status).toBe(200);
-    expect(await linesOf(callId)).toEqual({ '': 36_000 });
+    expect(await costLines(callId)).toEqual({ '': 36_000 });
   });
 });
 
@@ -199,7 +199,7 @@ const DECLINED = {
 const message = ({ model, content, usage }: typeof ADVISED | typeof DECLINED) => ({
   ...{ id: 'm', type: 'message', role: 'assistant', model, content, stop_reason: 'end_turn', usage },
 });
-function streamOf({ asked, content, usage }: typeof ADVISED | typeof DECLINED): Response {
+function eventStream({ asked, content, usage }: typeof ADVISED | typeof DECLINED): Response {
   const events = [
     {
       type: 'message_start',
@@ -224,9 +224,9 @@ describe.each([
   beforeEach(() => price('claude-haiku-5-5', 'claude-fable-5', 'claude-opus-4-8'));
 
   async function expectCharged(callId: string) {
-    expect(await linesOf(callId)).toEqual(example.lines);
+    expect(await costLines(callId)).toEqual(example.lines);
     expect(await read(callId)).toMatchObject({ modelUsed: example.model, usageSource: 'reported' });
-    expect((await callOf(tenant, callId))?.outcome?.usage.responseTokens).toBe(example.output);
+    expect((await readStoredCall(tenant, callId))?.outcome?.usage.responseTokens).toBe(example.output);
   }
 
   test('is charged at its own model, whole', async () => {
@@ -238,7 +238,7 @@ describe.each([
   });
 
   test('is charged at its own model, streamed', async () => {
-    vendor.answers = () => streamOf(example);
+    vendor.answers = () => eventStream(example);
     const { response, callId, rest } = await ask(tenant.key, { ...request, stream: true }, bindings, '/v1/messages');
     await response.text();
     await rest();
@@ -246,7 +246,7 @@ describe.each([
   });
 
   test('is charged at its own model in a chat that is asked as messages, and counts in the cost that the stream tells', async () => {
-    vendor.answers = () => streamOf(example);
+    vendor.answers = () => eventStream(example);
     const chat = { ...request, stream: true, stream_options: { include_usage: true } };
     const { response, callId, rest } = await ask(tenant.key, { ...chat, model: `anthropic/${example.asked}` });
     const sum = Object.values(example.lines).reduce((total, line) => total + line, 0);
@@ -279,7 +279,7 @@ test('an application reports the parts of its own call, and each is priced', asy
   const { data } = await tenant.api.send('endCall', {
     body: { callId, modelUsed: 'claude-haiku-5-5', inputTokens: 400, responseTokens: 20, parts: [advisor] },
   });
-  expect(await linesOf(callId)).toEqual(ADVISED.lines);
+  expect(await costLines(callId)).toEqual(ADVISED.lines);
   expect([data.usage.responseTokens, data.metered?.tokens, data.usageSource]).toEqual([1_020, 1_020, 'reported']);
   const parts = [{ ...advisor, cachedInputTokens: 201 }];
   const refused = await tenant.api.send('endCall', { body: { callId, parts } });

@@ -43,14 +43,14 @@ beforeEach(() => {
 
 const tenantWith = (plan: object) => newTenant({ name: 'P', limitType: 'BLOCK', ...plan });
 const withoutAll = { features: { search: false, image: false, audio: false, tools: false } };
-async function stateOf({ organizationId }: Tenant) {
+async function readState({ organizationId }: Tenant) {
   const { status, data } = await operator.send('readCustomer', {
     params: { org: organizationId, customerId: 'default' },
   });
   expect(status).toBe(200);
   return { openCalls: data.openCalls, calls: data.recentCalls, meters: data.meters };
 }
-const used = async (tenant: Tenant, meter: string) => (await stateOf(tenant)).meters[meter]?.used;
+const used = async (tenant: Tenant, meter: string) => (await readState(tenant)).meters[meter]?.used;
 
 async function denied(response: Response) {
   const { error } = (await response.json()) as { error: { code: string; type: string; message: string } };
@@ -71,7 +71,7 @@ describe('a plan without the capability', () => {
       });
       expect(response.headers.get('x-should-retry')).toBe('false');
       expect(requests).toEqual([]);
-      const { openCalls, calls, meters } = await stateOf(tenant);
+      const { openCalls, calls, meters } = await readState(tenant);
       expect([openCalls, calls.map(({ status }) => status)]).toEqual([0, ['NOT_ALLOWED']]);
       expect(Object.values(meters).filter((meter) => meter.used > 0)).toEqual([]);
     },
@@ -116,7 +116,7 @@ test.each(REQUESTS)('a plan with the capability serves %s on %s: %j', async (_, 
   expect(response.status).toBe(200);
   await response.text();
   await rest();
-  expect((await stateOf(tenant)).openCalls).toBe(0);
+  expect((await readState(tenant)).openCalls).toBe(0);
 });
 
 describe('searches', () => {
@@ -187,7 +187,7 @@ describe('searches', () => {
       await asked.rest();
     }
     expect(await used(tenant, 'searches')).toBe(3);
-    const [cut] = (await stateOf(tenant)).calls;
+    const [cut] = (await readState(tenant)).calls;
     expect(cut).toMatchObject({ status: 'FAILED' });
     // A call that ran counts, although its usage never arrived.
     expect(await used(tenant, 'premiumCalls')).toBe(2);
@@ -264,7 +264,7 @@ describe('POST /call', () => {
     expect(reply.data.begin.allowed[capability as 'search']).toBe(false);
     expect(reply.body.result.message).toContain(capability);
     expect(requests).toEqual([]);
-    const { openCalls, calls } = await stateOf(tenant);
+    const { openCalls, calls } = await readState(tenant);
     expect([openCalls, calls[0]?.status]).toEqual([0, 'NOT_ALLOWED']);
   });
 

@@ -44,7 +44,7 @@ function catalogOfTheDay(): object {
 }
 
 /** A package of the day as a list of deprecations. */
-async function listOf(name: string): Promise<object> {
+async function publishedList(name: string): Promise<object> {
   const [{ provider, ids = [], ends = {} } = { provider: 'openai' }] = await saidBy(name);
   const generated = `${PACKAGES.get(name)?.date}T12:00:00.000Z`;
   const models = ids.map((id) => ({ id, ...(ends[id] && { shutdown: ends[id] }) }));
@@ -67,12 +67,12 @@ async function runImport(urls = [NOTICE, IDS, PRICES].join(' ')): Promise<{ ok: 
   return { ok: last.ok, message: last.message };
 }
 
-async function eventsOf(action: 'catalog.news' | 'catalog.news_failed') {
+async function listEvents(action: 'catalog.news' | 'catalog.news_failed') {
   return (await operator.send('listEvents', { query: { action, limit: '200' } })).data.items;
 }
 
 async function told(): Promise<Told[]> {
-  return (await eventsOf('catalog.news')).map(({ after }) => after as Told);
+  return (await listEvents('catalog.news')).map(({ after }) => after as Told);
 }
 
 async function lookUp(query = '') {
@@ -92,7 +92,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   answers.clear();
-  const [notice, ids] = [await listOf('@anthropic-ai/sdk'), await listOf('@google/genai')];
+  const [notice, ids] = [await publishedList('@anthropic-ai/sdk'), await publishedList('@google/genai')];
   const prices = PACKAGES.get('@earendil-works/pi-ai')?.files['dist/providers/data/anthropic.json'] ?? '';
   answers.set(NOTICE, () => Response.json(notice));
   answers.set(IDS, () => Response.json(ids));
@@ -151,7 +151,7 @@ describe('on the day of the release', () => {
         more: 0,
       },
     ]);
-    const [event] = await eventsOf('catalog.news');
+    const [event] = await listEvents('catalog.news');
     expect(event).toMatchObject({ actor: 'upstream import', organizationId: null, subject: 'catalog' });
     expect(JSON.stringify(event)).not.toContain('s3cret');
   });
@@ -202,7 +202,7 @@ describe('on the day of the release', () => {
     const now = await told();
     await runImport();
     const again = 'https://other.example/anthropic.json';
-    const notice = await listOf('@anthropic-ai/sdk');
+    const notice = await publishedList('@anthropic-ai/sdk');
     answers.set(again, () => Response.json(notice));
     await runImport(`${NOTICE}, ${IDS},${PRICES} ${again}`);
     expect(await told()).toEqual(now);
@@ -228,11 +228,11 @@ describe('on the day of the release', () => {
     ['cannot be reached', () => Promise.reject(new TypeError('no such host')), 'it cannot be reached'],
   ])('a list that %s changes nothing, and is told', async (_name, answer, why) => {
     await runImport();
-    const [news, ends, failures] = [await told(), await reportedEnds(), await eventsOf('catalog.news_failed')];
+    const [news, ends, failures] = [await told(), await reportedEnds(), await listEvents('catalog.news_failed')];
     answers.set(NOTICE, answer);
     const run = await runImport();
     expect([run.ok, run.message]).toEqual([false, expect.stringContaining(why)]);
-    const [failure, ...others] = await eventsOf('catalog.news_failed');
+    const [failure, ...others] = await listEvents('catalog.news_failed');
     expect(others).toEqual(failures);
     const { lists, reason } = (failure?.after ?? {}) as { lists: { list: string; why: string }[]; reason: string };
     expect(lists).toEqual([{ list: 'eol.example/feeds/anthropic.json', why: expect.stringContaining(why) }]);

@@ -3,7 +3,7 @@
  * change is acknowledged; an invalid review is refused and changes nothing.
  */
 import { afterEach, describe, expect, test } from 'vitest';
-import { citationOf } from '../../src/catalog/reviews.ts';
+import { formatCitation } from '../../src/catalog/reviews.ts';
 import { currentReviews } from '../../src/config/reviews.ts';
 import { FullResolution, LightResolution, LOOKUP_PATH } from '../../src/contract/model-lookup.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
@@ -29,7 +29,7 @@ describe('a review', () => {
     expect(FullResolution.parse(await before.json())).toMatchObject({ recommendationSource: 'computed' });
     const { data } = await put('openai/gpt-5.1');
     expect(data).toEqual({ modelKey: MODEL, ...REVIEW, reviewedAt: expect.any(String) });
-    const cited = citationOf({ ...data, reviewedAtMs: Date.parse(data.reviewedAt) });
+    const cited = formatCitation({ ...data, reviewedAtMs: Date.parse(data.reviewedAt) });
     expect(cited).toBe(`reviewed by an operator on ${data.reviewedAt.slice(0, 10)}: ${REVIEW.reason}`);
     const answer = await full('openai/gpt-5.1');
     expect(answer).toMatchObject({

@@ -82,7 +82,7 @@ describe('a page shows its own changes', () => {
 });
 
 describe('the log', () => {
-  const rowsOf = (html: string) => html.split('<li').filter((part) => part.includes(', by')).length;
+  const countChanges = (html: string) => html.split('<li').filter((part) => part.includes(', by')).length;
 
   test('names customers and plans, and links what a sentence names', async () => {
     const { text, html } = await visitor.read(`${base}/events`);
@@ -129,15 +129,15 @@ describe('the log', () => {
     const params = { org: own.organizationId };
     for (const name of names) await operator.send('createKey', { params, body: { name } });
     const first = await visitor.read(`/console/organizations/${own.organizationId}/events?action=key.create`);
-    expect(rowsOf(first.html)).toBe(40);
+    expect(countChanges(first.html)).toBe(40);
     const next = /rel="next" href="([^"]*)"/.exec(first.html)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const second = await visitor.read(next);
     // The tenant came with a key.
-    expect([rowsOf(second.html), second.text.includes('paged-0')]).toEqual([4, true]);
+    expect([countChanges(second.html), second.text.includes('paged-0')]).toEqual([4, true]);
     const back =
       /<a[^>]*href="([^"]*)"[^>]*>(?:First|Previous) page/.exec(second.html)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const again = await visitor.read(back);
-    expect([rowsOf(again.html), again.text.includes('paged-42')]).toEqual([40, true]);
+    expect([countChanges(again.html), again.text.includes('paged-42')]).toEqual([40, true]);
   });
 
   test('has pages in the card of a plan, which keep the version that is shown', async () => {
@@ -145,12 +145,12 @@ describe('the log', () => {
     for (let calls = 1; calls <= 21; calls += 1)
       await operator.send('putPlan', { params, body: { ...PLAN, name: 'Long', limits: { premiumCalls: calls } } });
     const newest = await visitor.read(`${base}/plans/long?version=20`);
-    expect(rowsOf(newest.html)).toBe(20);
+    expect(countChanges(newest.html)).toBe(20);
     const older = /rel="next" href="([^"]*)"/.exec(newest.html)?.[1]?.replaceAll('&amp;', '&') ?? '';
     expect(older).toContain(`${base}/plans/long?`);
     const shown = await visitor.read(older);
     expect(shown.text).toContain('This is version 20.');
-    expect([rowsOf(shown.html), shown.text.includes('Created the plan Long')]).toEqual([1, true]);
+    expect([countChanges(shown.html), shown.text.includes('Created the plan Long')]).toEqual([1, true]);
   });
 
   test('names a wrong filter at its field, and still shows the page', async () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
   org = tenant.organizationId;
 });
 
-async function callOf(customerId: string) {
+async function runCall(customerId: string) {
   await tenant.api.send('provisionCustomer', { body: { customerId } });
   const { callId } = (await tenant.api.send('beginCall', { body: { customerId, requested: { premium: true } } })).data;
   const used = { modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 };
@@ -35,7 +35,7 @@ const meters = async (customerId: string) =>
   (await operator.send('readCustomer', { params: { org, customerId } })).data.meters;
 
 test('a call is reversed with a reason, and its page says so and offers nothing more', async () => {
-  const { callId, path } = await callOf('ann');
+  const { callId, path } = await runCall('ann');
   expect((await visitor.read(path)).html).toContain(`href="${path}/reverse"`);
   expect((await visitor.submit(`${path}/reverse`, `${path}/reverse`, { reason: '' })).status).toBe(400);
   expect((await read(callId)).reversedAt).toBeUndefined();
@@ -53,7 +53,7 @@ test('a call is reversed with a reason, and its page says so and offers nothing 
 });
 
 test('a call is amended from what it reports now; a wrong field is named', async () => {
-  const { callId, path } = await callOf('bob');
+  const { callId, path } = await runCall('bob');
   const shown = await visitor.form(`${path}/amend`, `${path}/amend`);
   expect(shown).toMatchObject({
     modelUsed: 'gpt-4o',

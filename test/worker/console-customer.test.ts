@@ -39,9 +39,9 @@ async function customerWith(calls: number, customerId = crypto.randomUUID()): Pr
   return customerId;
 }
 
-const stateOf = async (customerId: string) =>
+const readState = async (customerId: string) =>
   (await operator.send('readCustomer', { params: { org, customerId } })).data;
-const pathOf = (customerId: string) => `${customers}/${encodeURIComponent(customerId)}`;
+const customerPath = (customerId: string) => `${customers}/${encodeURIComponent(customerId)}`;
 
 async function events(customerId: string) {
   const { items } = (await operator.send('listEvents', { query: { organizationId: org, limit: '200' } })).data;
@@ -50,7 +50,7 @@ async function events(customerId: string) {
 
 describe('the page of a customer', () => {
   const customerId = 'payg/1';
-  const path = () => pathOf(customerId);
+  const path = () => customerPath(customerId);
   /** The exact value of a figure of the headline. */
   const figure = (html: string, label: string) =>
     new RegExp(`<dt>${label}</dt><dd><span class="stat-value">(?:<a[^>]*>)?<data value="([^"]*)"`).exec(html)?.[1];
@@ -80,7 +80,7 @@ describe('the page of a customer', () => {
     await vi.waitFor(
       async () => {
         expect((await summary()).totals.calls).toBe(4);
-        expect((await stateOf(customerId)).wallet.openCharges).toBe(0);
+        expect((await readState(customerId)).wallet.openCharges).toBe(0);
       },
       { timeout: 60_000, interval: 500 },
     );
@@ -120,7 +120,7 @@ describe('the page of a customer', () => {
 
   test('says what pays next, and draws no bar of what the plan does not include', async () => {
     const { html, text } = await visitor.read(path());
-    const { wallet } = await stateOf(customerId);
+    const { wallet } = await readState(customerId);
     expect(text).toContain('The allowance of premium calls is used up: the balance of $');
     expect(html).toContain(`Balance <data value="${wallet.balanceUsd}"`);
     expect(text).toContain('Not in the plan: audio seconds.');
@@ -148,11 +148,11 @@ describe('the page of a customer', () => {
       for (const said of texts) expect([tab, text.includes(said)]).toEqual([tab, true]);
     }
     expect((await visitor.read(`${path()}?tab=none`)).html).toContain(`href="${path()}" aria-current="page"`);
-    expect((await visitor.send(`${pathOf('nobody')}?tab=calls`)).status).toBe(404);
+    expect((await visitor.send(`${customerPath('nobody')}?tab=calls`)).status).toBe(404);
   });
 
   test('the ledger leads to the calls that were charged and to the credit that paid', async () => {
-    const { ledger, credits } = await stateOf(customerId);
+    const { ledger, credits } = await readState(customerId);
     const charged = ledger.filter(({ cause }) => cause === 'SPEND');
     expect(charged.map(({ subject }) => subject)).toEqual(
       callIds
@@ -170,17 +170,17 @@ describe('the page of a customer', () => {
 
 describe('credit', () => {
   test('is granted once, in dollars or in units', async () => {
-    const path = pathOf(await customerWith(0, 'wallet/ü'));
+    const path = customerPath(await customerWith(0, 'wallet/ü'));
     const values = await visitor.form(`${path}/credit`, `${path}/credit`, {
       kind: 'USD',
       amountUsd: '$25.50',
       reference: 'invoice 7',
     });
     for (let sent = 0; sent < 3; sent += 1) expect((await visitor.post(`${path}/credit`, values)).status).toBe(303);
-    expect((await stateOf('wallet/ü')).wallet.balanceUsd).toBe('25.5');
+    expect((await readState('wallet/ü')).wallet.balanceUsd).toBe('25.5');
     const units = { kind: 'METER', meterSlot: 'CUSTOM2', units: '1,000', expiresAt: '2999-01-01T00:00' };
     expect((await visitor.submit(`${path}/credit`, `${path}/credit`, units)).status).toBe(303);
-    const { wallet, credits } = await stateOf('wallet/ü');
+    const { wallet, credits } = await readState('wallet/ü');
     expect(wallet.units.CUSTOM2).toBe(1_000);
     expect(credits.find(({ unit }) => unit === 'CUSTOM2')?.expiresAt).toBe('2999-01-01T00:00:00.000Z');
     const { text } = await visitor.read(`${path}?tab=wallet`);
@@ -194,14 +194,14 @@ describe('credit', () => {
 
   test('is taken back with a reason', async () => {
     const customerId = await customerWith(0);
-    const path = pathOf(customerId);
+    const path = customerPath(customerId);
     await operator.send('grantCredit', { params: { org, customerId }, body: { kind: 'USD', amountUsd: '250' } });
-    const { creditId } = (await stateOf(customerId)).credits[0] ?? {};
+    const { creditId } = (await readState(customerId)).credits[0] ?? {};
     const revoke = `${path}/credits/${creditId}/revoke`;
     expect((await visitor.read(`${path}?tab=wallet`)).html).toContain(`href="${revoke}"`);
     expect((await visitor.submit(revoke, revoke, { reason: '' })).status).toBe(400);
     expect((await visitor.submit(revoke, revoke, { reason: 'a zero too many' })).status).toBe(303);
-    expect((await stateOf(customerId)).wallet.balanceUsd).toBe('0');
+    expect((await readState(customerId)).wallet.balanceUsd).toBe('0');
     expect((await visitor.read(`${path}?tab=wallet`)).text).toContain('a zero too many');
     expect((await events(customerId)).map(({ actor, action }) => [actor, action])).toContainEqual([
       'console',
@@ -210,7 +210,7 @@ describe('credit', () => {
   });
 
   test('says which field is wrong', async () => {
-    const path = pathOf(await customerWith(0));
+    const path = customerPath(await customerWith(0));
     const cases = [
       [{ kind: 'USD', amountUsd: '' }, 'f-amountUsd', 'Amount, USD: is required'],
       [{ kind: 'USD', amountUsd: 'ten' }, 'f-amountUsd', 'must be a decimal number of USD'],
@@ -235,17 +235,17 @@ describe('a plan change', () => {
     ['AT_NEXT_REPLENISH', 'Premium calls 3 7 of 10 100 of 100', 'instead of'],
   ])('by %s has the result that its preview showed', async (strategy, left, renewal) => {
     const customerId = await customerWith(3);
-    const path = pathOf(customerId);
-    const before = await stateOf(customerId);
+    const path = customerPath(customerId);
+    const before = await readState(customerId);
     const { text } = await preview(path, strategy);
     expect(text).toContain(left);
     expect(text).toContain(renewal);
-    expect(await stateOf(customerId)).toEqual(before);
+    expect(await readState(customerId)).toEqual(before);
 
     const [, promised = ''] = /Next renewal (\d+ \w+ \d{4}, \d\d:\d\d) UTC/.exec(text) ?? [];
     const values = await visitor.form(`${path}/plan?planId=large&strategy=${strategy}`, `${path}/plan`);
     for (let sent = 0; sent < 2; sent += 1) expect((await visitor.post(`${path}/plan`, values)).status).toBe(303);
-    const after = await stateOf(customerId);
+    const after = await readState(customerId);
     const shown = (await visitor.read(path)).text;
     if (strategy === 'AT_NEXT_REPLENISH') {
       expect(after.subscription.pending?.usagePlanVersionId).toBe('large:v1');
@@ -261,7 +261,7 @@ describe('a plan change', () => {
   });
 
   test('that changes nothing says so, and offers nothing', async () => {
-    const path = pathOf(await customerWith(0));
+    const path = customerPath(await customerWith(0));
     const { text, html } = await preview(path, 'IMMEDIATE_PRORATED', 'test');
     expect(text).toContain('is on test:v1 already');
     expect(html.includes('type="hidden" name="strategy"')).toBe(false);
@@ -270,7 +270,7 @@ describe('a plan change', () => {
 
   test('to a plan or by a strategy that does not exist is refused', async () => {
     const customerId = await customerWith(0);
-    const path = pathOf(customerId);
+    const path = customerPath(customerId);
     for (const query of [
       'planId=none&strategy=IMMEDIATE_RESET',
       'planId=large&strategy=SOON',
@@ -280,35 +280,35 @@ describe('a plan change', () => {
     }
     const values = await visitor.form(`${path}/plan?planId=large&strategy=IMMEDIATE_RESET`, `${path}/plan`);
     expect((await visitor.post(`${path}/plan`, { ...values, planId: 'none' })).text).toContain('no such plan');
-    expect((await visitor.send(`${pathOf('nobody')}/plan?planId=large`)).status).toBe(404);
+    expect((await visitor.send(`${customerPath('nobody')}/plan?planId=large`)).status).toBe(404);
   });
 });
 
 describe('a subscription', () => {
   test('is canceled and reactivated', async () => {
     const customerId = await customerWith(0);
-    const path = pathOf(customerId);
+    const path = customerPath(customerId);
     expect((await visitor.submit(`${path}/cancel`, `${path}/cancel`)).headers.get('Location')).toBe(
       `${path}?tab=settings&done=canceled`,
     );
-    expect((await stateOf(customerId)).canceled).toBe(true);
+    expect((await readState(customerId)).canceled).toBe(true);
     expect((await visitor.read(path)).text).toContain('canceled');
     expect((await visitor.submit(`${path}/reactivate`, `${path}/reactivate`)).status).toBe(303);
-    expect((await stateOf(customerId)).canceled).toBe(false);
+    expect((await readState(customerId)).canceled).toBe(false);
     const values = await visitor.form(`${path}/cancel`, `${path}/cancel`);
-    expect((await visitor.post(`${pathOf('nobody')}/cancel`, values)).status).toBe(404);
+    expect((await visitor.post(`${customerPath('nobody')}/cancel`, values)).status).toBe(404);
   });
 });
 
 describe('an erasure', () => {
   test('needs the exact customer id to be typed', async () => {
     const customerId = await customerWith(1, 'Erase me');
-    const path = pathOf(customerId);
+    const path = customerPath(customerId);
     for (const confirmation of ['', 'erase me', 'yes']) {
       const { status, text } = await visitor.submit(`${path}/erase`, `${path}/erase`, { confirmation });
       expect([confirmation, status, text.includes('must be Erase me')]).toEqual([confirmation, 400, true]);
     }
-    expect((await stateOf(customerId)).customerId).toBe(customerId);
+    expect((await readState(customerId)).customerId).toBe(customerId);
     const values = await visitor.form(`${path}/erase`, `${path}/erase`, { confirmation: customerId });
     expect((await visitor.post(`${path}/erase`, values)).text).toContain('The customer is erased');
     // Sent again, it reports the earlier result.

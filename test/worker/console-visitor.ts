@@ -34,7 +34,7 @@ export class Visitor {
     const set = response.headers.get('Set-Cookie');
     if (set) this.cookie = set.split(';')[0] ?? '';
     const html = await response.text();
-    return { status: response.status, headers: response.headers as unknown as Headers, html, text: textOf(html) };
+    return { status: response.status, headers: response.headers as unknown as Headers, html, text: visibleText(html) };
   }
 
   /** A page that is there. */
@@ -61,7 +61,7 @@ export class Visitor {
     const forms = [...html.matchAll(/<form method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
     const form = forms.find(([, target]) => target === action);
     expect(form, `${page} has no form for ${action}`).toBeDefined();
-    return { ...fieldsOf(form?.[2] ?? ''), ...values };
+    return { ...readFields(form?.[2] ?? ''), ...values };
   }
 
   /** Opens a page, fills its form in, and sends it. */
@@ -71,7 +71,7 @@ export class Visitor {
 }
 
 /** The fields that a browser would send: filled, chosen or checked ones. */
-function fieldsOf(form: string): Values {
+function readFields(form: string): Values {
   const fields: Values = {};
   const add = (name: string | undefined, value: string) => {
     if (name === undefined) return;
@@ -108,7 +108,7 @@ function unescaped(text: string): string {
     .replaceAll('&amp;', '&');
 }
 
-function textOf(html: string): string {
+function visibleText(html: string): string {
   return unescaped(
     html
       .replace(/<head>[\s\S]*?<\/head>/, '')

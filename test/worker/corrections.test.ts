@@ -424,7 +424,7 @@ describe('an amended call', () => {
     expect((await wallet()).balanceUsd).toBe('0.9999265');
   });
 
-  const outcomeOf = async (customerId: string, callId: string) =>
+  const readOutcome = async (customerId: string, callId: string) =>
     (await customerStub(org, customerId).readCall(asOrganizationId(org), asCallId(callId)))?.outcome;
   /** Whatever the end of a call can report beside parts, in the rates that the model has. */
   const FULL = {
@@ -447,7 +447,7 @@ describe('an amended call', () => {
     };
     const before = await shown();
     const recorded = async () => {
-      const outcome = await outcomeOf(customerId, callId);
+      const outcome = await readOutcome(customerId, callId);
       return { ...outcome, charge: outcome?.charge?.amountNanoUsd };
     };
     const outcome = await recorded();
@@ -465,7 +465,7 @@ describe('an amended call', () => {
     const callId = await call(FULL);
     const { data } = await amend(callId, { error: null, isPremium: null, vendorReportedCostUSD: null });
     expect(data).toMatchObject({ status: 'COMPLETED', pricingStatus: 'FINAL' });
-    expect(await outcomeOf(customerId, callId)).toMatchObject({ error: null, tier: 'premium' });
+    expect(await readOutcome(customerId, callId)).toMatchObject({ error: null, tier: 'premium' });
     expect((await read(callId)).vendorReportedCostUSD).toBeUndefined();
   });
 

@@ -8,7 +8,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Tenant } from '../support/api.ts';
 import { TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
-import { accountOf, ask, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { accountOf, ask, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -224,7 +224,7 @@ test('what is held is the count with its margin, and a vendor that bills all of 
   await rest();
   expect(response.status).toBe(200);
   expect(Number(held)).toBeCloseTo(usdAtMost(WITH_MARGIN), 6);
-  const call = await callOf(world.tenant, callId);
+  const call = await readStoredCall(world.tenant, callId);
   expect(BigInt(call?.outcome?.charge?.amountNanoUsd ?? 0)).toBeLessThanOrEqual(
     BigInt(call?.credit?.heldAtEndNanoUsd ?? 0),
   );
@@ -246,7 +246,7 @@ test('a lost answer is charged what the count bounds, never more than was held',
   });
   const { callId, rest } = await toMessages(world);
   await rest();
-  const call = await callOf(world.tenant, callId);
+  const call = await readStoredCall(world.tenant, callId);
   expect(call?.outcome?.usage.inputTokens).toBe(WITH_MARGIN);
   const charged = BigInt(call?.outcome?.charge?.amountNanoUsd ?? 0);
   expect(charged).toBeGreaterThan(0n);

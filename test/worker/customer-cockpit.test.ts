@@ -4,7 +4,7 @@
  * counts and turns its pages by links alone.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { changeOf } from '../../src/console/customers-view.tsx';
+import { costChange } from '../../src/console/customers-view.tsx';
 import { usd } from '../../src/domain/money.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { deliverToD1, operator } from '../support/worker.ts';
@@ -29,7 +29,7 @@ async function calls(customerId: string, count: number, modelUsed: string, end?:
   for (let made = 0; made < count; made += 1) await call(customerId, modelUsed, end);
 }
 
-const idsOf = async (query: Record<string, string>) => {
+const listIds = async (query: Record<string, string>) => {
   const params = { org: tenant.organizationId };
   const [own, asOperator] = await Promise.all([
     tenant.api.send('listCustomers', { query }),
@@ -92,7 +92,7 @@ describe('the list finds', () => {
     ['all of it together', { unprofitable: 'true', endingModel: 'true', search: 'LTD', planId: 'test' }, ['ends']],
     ['none together', { failing: '0.1', endingModel: 'true' }, []],
   ])('%s', async (_, query, found) => {
-    expect(await idsOf(query)).toEqual(found);
+    expect(await listIds(query)).toEqual(found);
   });
 
   test('refuses a share that is none, by name', async () => {
@@ -102,7 +102,7 @@ describe('the list finds', () => {
 });
 
 /** The text of a customer's row. */
-async function rowOf(customerId: string, query = ''): Promise<string> {
+async function readRow(customerId: string, query = ''): Promise<string> {
   const { html } = await visitor.read(`${customers}?${query}`);
   const row = html.split('<tr ').find((part) => part.includes(`href="${customers}/${customerId}"`)) ?? '';
   return row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
@@ -113,21 +113,21 @@ describe('the console', () => {
     const from = new Date(NOW - 29 * DAY).toISOString().slice(0, 10);
     const query = { from, customerId: 'grown' };
     const { totals } = (await tenant.api.send('readUsageSummary', { query })).data;
-    const row = await rowOf('grown');
+    const row = await readRow('grown');
     expect(row).toContain('Grown & Co'.replace('&', '&amp;'));
     expect(row).toContain(usd(BigInt(totals.costUsdNano)));
     expect(row).toContain('3 times as much');
     expect(row).toContain(`-${usd(BigInt(totals.costUsdNano))}`);
-    expect(await rowOf('lost')).toContain('1 call without a price');
-    expect(await rowOf('old')).toContain('plan has no price');
-    expect(await rowOf('earns')).toContain('new');
+    expect(await readRow('lost')).toContain('1 call without a price');
+    expect(await readRow('old')).toContain('plan has no price');
+    expect(await readRow('earns')).toContain('new');
   });
 
   test('says what is wrong with a customer', async () => {
-    expect(await rowOf('fails')).toContain('33.3% failed');
-    expect(await rowOf('ends')).toMatch(/model ends \d+ \w+ 20\d\d\s+openai\/gpt-4o-mini-2024-07-18/);
-    expect(await rowOf('lost')).toContain('100% Standard calls 10 of 10');
-    expect(await rowOf('idle')).toContain('active');
+    expect(await readRow('fails')).toContain('33.3% failed');
+    expect(await readRow('ends')).toMatch(/model ends \d+ \w+ 20\d\d\s+openai\/gpt-4o-mini-2024-07-18/);
+    expect(await readRow('lost')).toContain('100% Standard calls 10 of 10');
+    expect(await readRow('idle')).toContain('active');
   });
 
   test('narrows by links with counts, keeps what narrows already, and takes each away', async () => {
@@ -176,5 +176,5 @@ test.each([
   [950n, 1_000n, 'down 5%'],
   [4_250n, 1_000n, '4.3 times as much'],
 ])('%d after %d is %j', (nano, before, said) => {
-  expect(changeOf({ nano, before })).toBe(said);
+  expect(costChange({ nano, before })).toBe(said);
 });

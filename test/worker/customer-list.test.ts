@@ -26,7 +26,7 @@ let all: CustomerListItem[];
 
 const list = async ({ api }: Tenant, query: Record<string, string> = {}) =>
   (await api.send('listCustomers', { query })).data;
-const idsOf = (items: readonly { customerId: string }[]) => items.map(({ customerId }) => customerId);
+const customerIds = (items: readonly { customerId: string }[]) => items.map(({ customerId }) => customerId);
 
 async function calls({ api }: Tenant, customerId: string, count: number, modelUsed = 'gpt-4o-mini'): Promise<void> {
   for (let call = 0; call < count; call += 1) {
@@ -46,7 +46,7 @@ async function pages(
       ...query,
       ...(cursor !== '' && { cursor }),
     });
-    found.push(idsOf(page.items));
+    found.push(customerIds(page.items));
     cursor = page.nextCursor;
     await between(found.length);
   }
@@ -82,7 +82,7 @@ beforeAll(async () => {
 
 describe('the list', () => {
   test('says of each customer what its own readings say', async () => {
-    expect(idsOf(all)).toEqual(['ann', 'bob', 'carl', 'dora', 'eve']);
+    expect(customerIds(all)).toEqual(['ann', 'bob', 'carl', 'dora', 'eve']);
     for (const { customerId, worstMeter, costUSD, balanceUsd, lastCallAt } of all) {
       const params = { org: tenant.organizationId, customerId };
       const { meters, wallet, recentCalls } = (await operator.send('readCustomer', { params })).data;
@@ -106,18 +106,18 @@ describe('the list', () => {
     expect(all[2]?.worstMeter).toMatchObject({ used: 4 });
   });
 
-  const costOf = ({ costUsdNano }: CustomerListItem) => BigInt(costUsdNano ?? 0);
+  const costNanoUsd = ({ costUsdNano }: CustomerListItem) => BigInt(costUsdNano ?? 0);
   test.each<[string, (a: CustomerListItem, b: CustomerListItem) => boolean]>([
     ['worstMeter', (a, b) => (a.worstMeter?.share ?? 0) >= (b.worstMeter?.share ?? 0)],
-    ['cost', (a, b) => costOf(a) >= costOf(b)],
+    ['cost', (a, b) => costNanoUsd(a) >= costNanoUsd(b)],
     ['lastCall', (a, b) => (a.lastCallAt ?? '') >= (b.lastCallAt ?? '')],
     ['customerId', (a, b) => a.customerId < b.customerId],
   ])('by %s is in that order, in pages without repeats or gaps', async (sort, isBefore) => {
     const { items } = await list(tenant, { sort });
-    expect(idsOf(items).sort()).toEqual(idsOf(all));
+    expect(customerIds(items).sort()).toEqual(customerIds(all));
     for (const [index, item] of items.slice(1).entries())
       expect(isBefore(items[index] as CustomerListItem, item)).toBe(true);
-    expect((await pages(tenant, { sort, limit: '2' })).flat()).toEqual(idsOf(items));
+    expect((await pages(tenant, { sort, limit: '2' })).flat()).toEqual(customerIds(items));
   });
 
   test.each<[Record<string, string>, string[]]>([
@@ -145,17 +145,17 @@ describe('the list', () => {
       'NOT_FOUND',
     );
     for (const query of CUSTOMER_SORTS.map((sort) => ({ sort })))
-      expect(idsOf((await list(other, query)).items)).toEqual(['ann']);
+      expect(customerIds((await list(other, query)).items)).toEqual(['ann']);
     expect((await list(other, { search: 'bob' })).items).toEqual([]);
   });
 
   test('refuses what it does not have, by name', async () => {
-    const refusalOf = async (query: Record<string, string>) =>
+    const listRefusal = async (query: Record<string, string>) =>
       (await tenant.api.send('listCustomers', { query })).refusal.message;
-    expect(await refusalOf({ colour: 'red' })).toContain('colour');
-    expect(await refusalOf({ sort: 'size' })).toContain('sort');
-    expect(await refusalOf({ nearLimit: 'much' })).toContain('nearLimit');
-    expect(await refusalOf({ denied: 'maybe' })).toContain('denied');
+    expect(await listRefusal({ colour: 'red' })).toContain('colour');
+    expect(await listRefusal({ sort: 'size' })).toContain('sort');
+    expect(await listRefusal({ nearLimit: 'much' })).toContain('nearLimit');
+    expect(await listRefusal({ denied: 'maybe' })).toContain('denied');
   });
 
   test('is CSV if Accept prefers it, with no cell that a spreadsheet takes for a formula', async () => {
@@ -169,7 +169,7 @@ describe('the list', () => {
       /^customerId,customerFriendlyName,customerEmail,.*,worstMeter,worstMeterUsed,worstMeterLimit,/,
     );
     expect(lines.map((line) => line.slice(0, line.indexOf(',')))).toEqual(
-      idsOf((await list(tenant, { sort: 'worstMeter' })).items),
+      customerIds((await list(tenant, { sort: 'worstMeter' })).items),
     );
     expect(lines.some((line) => line.startsWith("bob,,'=cmd@example.com,"))).toBe(true);
   });
@@ -277,7 +277,7 @@ describe('a page', () => {
   test('looks at a bounded number of customers, and goes on from there', async () => {
     const query = { sort: 'worstMeter', canceled: 'true', limit: '2' };
     const first = await list(large, query);
-    expect(idsOf(first.items)).toEqual(['c-10010', 'c-05010']);
+    expect(customerIds(first.items)).toEqual(['c-10010', 'c-05010']);
     expect(first.nextCursor).not.toBeNull();
     expect((await pages(large, query)).flat()).toEqual(['c-10010', 'c-05010', 'c-00010']);
     // The customers that were looked at had none; the next page does.

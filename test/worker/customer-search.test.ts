@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type CustomerFilter, findCustomers } from '../../src/history/customers.ts';
-import { cursorOf } from '../../src/platform/page.ts';
+import { encodeCursor } from '../../src/platform/page.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { queryPlansOf } from '../support/query-plans.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
@@ -42,7 +42,7 @@ beforeAll(async () => {
   }
 });
 
-const idsOf = async (query: Record<string, string>) =>
+const searchIds = async (query: Record<string, string>) =>
   (await tenant.api.send('listCustomers', { query })).data.items.map(({ customerId }) => customerId);
 
 test.each([
@@ -61,7 +61,7 @@ test.each([
   ['a character that LIKE takes for any', '_', []],
   ['nothing across two of them', 'annüber', []],
 ])('finds by %s', async (_, search, found) => {
-  expect(await idsOf({ search })).toEqual(found);
+  expect(await searchIds({ search })).toEqual(found);
 });
 
 test.each([
@@ -80,12 +80,13 @@ test.each([
     found.push(...page.items.map(({ customerId }) => customerId));
     cursor = page.nextCursor;
   }
-  expect(found).toEqual(await idsOf({ search }));
+  expect(found).toEqual(await searchIds({ search }));
 });
 
 test('takes a cursor of another list or search for none', async () => {
-  const cursors = ['ann', '9 1 aann', '0 3 bobBob', 'lastCall [1,5,"ann"]'].map(cursorOf);
-  for (const cursor of cursors) expect(await idsOf({ search: 'ann', cursor })).toEqual(await idsOf({ search: 'ann' }));
+  const cursors = ['ann', '9 1 aann', '0 3 bobBob', 'lastCall [1,5,"ann"]'].map(encodeCursor);
+  for (const cursor of cursors)
+    expect(await searchIds({ search: 'ann', cursor })).toEqual(await searchIds({ search: 'ann' }));
 });
 
 test('finds rows of before there was a search column as they were found then, and by the new rule once they change', async () => {
@@ -94,14 +95,14 @@ test('finds rows of before there was a search column as they were found then, an
   )
     .bind(tenant.organizationId)
     .run();
-  expect([await idsOf({ search: 'Üb' }), await idsOf({ search: 'üb' }), await idsOf({ search: 'aNN' })]).toEqual([
-    ['Bob', 'ann'],
-    ['Bob'],
-    ['Ann-2', 'ann', 'yan', 'zoe'],
-  ]);
+  expect([
+    await searchIds({ search: 'Üb' }),
+    await searchIds({ search: 'üb' }),
+    await searchIds({ search: 'aNN' }),
+  ]).toEqual([['Bob', 'ann'], ['Bob'], ['Ann-2', 'ann', 'yan', 'zoe']]);
   await tenant.api.send('provisionCustomer', { body: { customerId: 'ann', customerName: 'Über Land' } });
   await deliverToD1(tenant.organizationId, 'ann');
-  expect(await idsOf({ search: 'üb' })).toEqual(['Bob', 'ann']);
+  expect(await searchIds({ search: 'üb' })).toEqual(['Bob', 'ann']);
 });
 
 describe('reads', () => {

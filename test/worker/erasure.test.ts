@@ -13,7 +13,7 @@ import { eraseObjects, finishErasure } from '../../src/objects/addresses.ts';
 import { claimKey } from '../../src/objects/claims.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
-import { projectorOf, projectorState } from '../../src/objects/projectors.ts';
+import { customerProjector, projectorState } from '../../src/objects/projectors.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
@@ -82,7 +82,7 @@ async function tables(): Promise<string[]> {
   return (await bindings.DB.prepare(sql).all<{ name: string }>()).results.map(({ name }) => name);
 }
 
-async function columnsOf(table: string): Promise<{ name: string; type: string }[]> {
+async function readColumns(table: string): Promise<{ name: string; type: string }[]> {
   return (
     await bindings.DB.prepare(`SELECT name, type FROM pragma_table_info('${table}')`).all<{
       name: string;
@@ -95,7 +95,7 @@ async function columnsOf(table: string): Promise<{ name: string; type: string }[
 async function customerTables(): Promise<string[]> {
   const found: string[] = [];
   for (const table of (await tables()).filter((name) => name !== 'archive_erasures')) {
-    if ((await columnsOf(table)).some(({ name }) => name === 'customer_id')) found.push(table);
+    if ((await readColumns(table)).some(({ name }) => name === 'customer_id')) found.push(table);
   }
   return found;
 }
@@ -208,7 +208,7 @@ describe('an erasure', () => {
       .run();
     // A table that is added later has to be erased too: a row of it is put here as whatever the columns take.
     for (const table of await customerTables()) {
-      const columns = await columnsOf(table);
+      const columns = await readColumns(table);
       const values = columns.map(({ name, type }) => {
         if (name === 'organization_id') return tenant.organizationId;
         if (name === 'customer_id') return customerId;
@@ -241,7 +241,7 @@ describe('an erasure', () => {
 
   test('lets a delivery to D1 that is under way bring nothing back', async () => {
     await live(tenant, 'under-way');
-    const projector = projectorOf(bindings, 'DB', {
+    const projector = customerProjector(bindings, 'DB', {
       organizationId: tenant.organizationId,
       customerId: asCustomerId('under-way'),
     })();
@@ -272,7 +272,7 @@ describe('an erasure', () => {
     const page = JSON.stringify({ changes: [] });
     const behind = customerKey(tenant.organizationId, 'behind');
     for (const isBusy of [false, true])
-      await projectorOf(bindings, 'DB', behind, isBusy)().take({
+      await customerProjector(bindings, 'DB', behind, isBusy)().take({
         ...behind,
         database: 'DB',
         subscriptionId: 's',
@@ -363,7 +363,7 @@ async function eraseAll({ organizationId, customerId }: { organizationId: string
 async function rowsOfOrganization(organizationId: string): Promise<Record<string, number>> {
   const rows: Record<string, number> = {};
   for (const table of await tables()) {
-    if (!(await columnsOf(table)).some(({ name }) => name === 'organization_id')) continue;
+    if (!(await readColumns(table)).some(({ name }) => name === 'organization_id')) continue;
     const sql = `SELECT COUNT(*) AS n FROM ${table} WHERE organization_id = ?`;
     rows[table] = (await bindings.DB.prepare(sql).bind(organizationId).first<{ n: number }>())?.n ?? 0;
   }

@@ -24,8 +24,8 @@ async function use({ api, organizationId }: Tenant, customerId: string, calls: n
 
 const read = async ({ api }: Tenant, query: Record<string, string> = {}) =>
   (await api.send('readEvents', { query })).data;
-const typesOf = (items: { type: string }[]) => items.map(({ type }) => type);
-const customerOf = ({ data }: { data: object }) => ('customerId' in data ? data.customerId : null);
+const eventTypes = (items: { type: string }[]) => items.map(({ type }) => type);
+const eventCustomer = ({ data }: { data: object }) => ('customerId' in data ? data.customerId : null);
 
 let tenant: Tenant;
 let other: Tenant;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 describe('the list', () => {
   test('has the events of all customers of the organization, newest first, with ids that sort by time', async () => {
     const { items, nextCursor } = await read(tenant);
-    expect(items.map((item) => [customerOf(item), item.type])).toEqual([
+    expect(items.map((item) => [eventCustomer(item), item.type])).toEqual([
       ['bob', 'call.denied'],
       ['bob', 'meter.threshold_reached'],
       ['bob', 'meter.threshold_reached'],
@@ -53,7 +53,7 @@ describe('the list', () => {
     expect(ids).toEqual(ids.toSorted().reverse());
     expect(new Set(ids).size).toBe(ids.length);
     expect(nextCursor).toBeNull();
-    expect(typesOf((await read(other)).items)).toEqual([
+    expect(eventTypes((await read(other)).items)).toEqual([
       ...['meter.threshold_reached', 'customer.created', 'key.created'],
     ]);
   });
@@ -65,7 +65,7 @@ describe('the list', () => {
     const expected = (keep: (item: (typeof items)[number]) => boolean) =>
       items.filter(keep).map(({ eventId }) => eventId);
     expect(await of({ type: 'call.denied' })).toEqual(expected(({ type }) => type === 'call.denied'));
-    expect(await of({ customerId: 'ann' })).toEqual(expected((item) => customerOf(item) === 'ann'));
+    expect(await of({ customerId: 'ann' })).toEqual(expected((item) => eventCustomer(item) === 'ann'));
     expect(await of({ customer_id: 'ann', type: 'customer.created' })).toHaveLength(1);
     expect(await of({ from })).toEqual(expected(({ timestamp }) => timestamp >= from));
     expect(await of({ to: from })).toEqual(expected(({ timestamp }) => timestamp < from));
@@ -151,5 +151,5 @@ test('an erased customer has no events any more, and those of others stay', asyn
   const params = { org: own.organizationId, customerId: 'gone' };
   const { erased } = (await operator.send('eraseCustomer', { params })).data;
   expect(erased.events).toBe(2);
-  expect((await read(own)).items.map(customerOf)).toEqual(['stays', 'stays', null]);
+  expect((await read(own)).items.map(eventCustomer)).toEqual(['stays', 'stays', null]);
 });

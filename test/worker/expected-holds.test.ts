@@ -8,7 +8,7 @@ import { SHARED_MODELS_MAX, SHARES_LEAST, SHARES_MAX } from '../../src/domain/ex
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, completion, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { operator } from '../support/worker.ts';
@@ -58,7 +58,7 @@ test('through the gateway more calls run at once than their bounds would let, an
   const { balanceUsd } = await customer.wallet();
   expect(Number(balanceUsd)).toBeLessThan(0);
   const [first] = asked;
-  const call = await callOf(tenant, first?.callId ?? '');
+  const call = await readStoredCall(tenant, first?.callId ?? '');
   expect(call?.credit).toMatchObject({ exceededNanoUsd: '10240000', expectation: { model: MODEL, isHeld: true } });
   const { items } = (await tenant.api.send('readEvents', { query: { type: 'balance.overdrawn' } })).data;
   expect(items).toMatchObject([{ type: 'balance.overdrawn', data: { customerId: 'default' } }]);
@@ -67,7 +67,7 @@ test('through the gateway more calls run at once than their bounds would let, an
 
 const START = Date.UTC(2039, 5, 1, 12);
 const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000', output: '10000000' }) };
-const rowsOf = (object: Clockwork) =>
+const boundShares = (object: Clockwork) =>
   object.query<{ model: string; shares: string }>('SELECT model, shares FROM bound_shares ORDER BY ended_at_ms');
 
 /** Calls of the model, one after the other. Each costs 1,400 of at most 41,000 nano-USD. */
@@ -91,33 +91,33 @@ const funded = (plan: object, steps: (object: Clockwork) => void) =>
 test('a model has one row, with its last hundred answers, and a customer has a bounded number of models', () =>
   funded(ON_CREDIT, (object) => {
     run(object, 'often', SHARES_MAX + 10, START);
-    const [row] = rowsOf(object);
+    const [row] = boundShares(object);
     expect(JSON.parse(row?.shares ?? '')).toEqual(Array.from({ length: SHARES_MAX }, () => 34_147));
     for (let index = 0; index < SHARED_MODELS_MAX; index += 1) run(object, `model-${index}`, 1, START + 1 + index);
-    const models = rowsOf(object).map(({ model }) => model);
+    const models = boundShares(object).map(({ model }) => model);
     expect([models.length, models[0], models.at(-1)]).toEqual([SHARED_MODELS_MAX, 'model-0', 'model-31']);
   }));
 
 test('a plan with exact holds remembers nothing', () =>
   funded({ ...ON_CREDIT, payg: { enabled: true } }, (object) => {
     run(object, 'often', 30, START);
-    expect(rowsOf(object)).toEqual([]);
+    expect(boundShares(object)).toEqual([]);
   }));
 
 test('a begin by an estimate holds what is expected of its model, and the end of a lost call teaches nothing', () =>
   funded(ON_CREDIT, (object) => {
     run(object, 'm', SHARES_LEAST, START);
-    const heldOf = (callId: string) => object.seen(callId)?.credit?.heldNanoUsd;
+    const heldNanoUsd = (callId: string) => object.seen(callId)?.credit?.heldNanoUsd;
     const cost = { inputNanoUsd: '100000', outputNanoUsdPerMillion: '10000000' };
     const ifLost = { modelUsed: 'm', inputTokens: 100_000, price: PRICE };
     const bound = { model: 'm', tier: null, outputTokens: 90_000, answers: 1, inSteps: false, cost };
     object.begin('estimated', START, {}, undefined, { bounds: [bound] });
     // 4,096 tokens are the most of the plan: 140,960 nano-USD; 3.4 % of that are less than a step.
-    expect(heldOf('estimated')).toBe('10240');
+    expect(heldNanoUsd('estimated')).toBe('10240');
     object.begin('lost', START, {}, undefined, { bounds: [{ ...bound, ifLost }] });
     object.begin('other', START, {}, undefined, { bounds: [{ ...bound, model: 'other' }] });
-    expect(heldOf('other')).toBe('140960');
+    expect(heldNanoUsd('other')).toBe('140960');
     object.housekeep(START + 3_600_000);
     expect(object.seen('lost')).toMatchObject({ status: 'TIMEOUT', credit: { exceededNanoUsd: '10240' } });
-    expect(JSON.parse(rowsOf(object)[0]?.shares ?? '')).toHaveLength(SHARES_LEAST);
+    expect(JSON.parse(boundShares(object)[0]?.shares ?? '')).toHaveLength(SHARES_LEAST);
   }));

@@ -12,10 +12,10 @@ import {
   answers,
   ask,
   BASE_URL,
-  callOf,
   completion,
   mockVendor,
   newTenant,
+  readStoredCall,
   usage,
   vendor,
 } from '../support/gateway.ts';
@@ -39,7 +39,7 @@ const sendText = (key: string, body: string, headers: Record<string, string> = {
     createExecutionContext(),
   );
 
-async function sessionOf({ key }: Keyed): Promise<string> {
+async function createSession({ key }: Keyed): Promise<string> {
   return (await operator.with(key).send('createClientSession', { body: { customerId: 's' } })).data.token;
 }
 
@@ -80,7 +80,7 @@ test.each([
   expect([first.response.status, await first.response.text()]).toEqual([200, `${TEXT}${USAGE}data: [DONE]\n\n`]);
   await first.rest();
   expect(asked.map((body) => 'stream_options' in body)).toEqual([true, false]);
-  expect(await callOf(tenant, first.callId)).toMatchObject({
+  expect(await readStoredCall(tenant, first.callId)).toMatchObject({
     status: 'COMPLETED',
     outcome: { usage: { inputTokens: 10, responseTokens: 4 } },
   });
@@ -153,7 +153,7 @@ test("vendors see the service's name, the caller's headers for them, and the ven
     'anthropic-version': '2023-06-01',
     ...fixed,
   });
-  const session = await ask(await sessionOf(tenant), {}, bindings, undefined, own);
+  const session = await ask(await createSession(tenant), {}, bindings, undefined, own);
   expect(session.response.status).toBe(200);
   expect(seen[1]).toEqual({
     'user-agent': `callmeter/${SERVICE_VERSION}`,
@@ -203,7 +203,7 @@ test('what a vendor says of limits comes back with success, error and stream, to
   };
   const hidden = { 'set-cookie': 'a=b', 'x-other': 'x', 'openaix-y': 'x' };
   const headers = { ...said, ...hidden };
-  const token = await sessionOf(tenant);
+  const token = await createSession(tenant);
   for (const [status, body, stream] of [
     [200, completion('gpt-5.2'), false],
     [429, { error: { message: 'slow down' } }, false],
@@ -234,15 +234,23 @@ test('customer, user, feature and tags can come as headers', async () => {
   vendor.answers = answers;
   const headers = { 'x-usage-customer-user-id': 'u-1', 'x-usage-feature': 'chat', 'x-usage-tags': 'web, beta' };
   const { callId } = await ask(tenant.key, {}, bindings, undefined, headers);
-  expect(await callOf(tenant, callId)).toMatchObject({ customerUserId: 'u-1', feature: 'chat', tags: ['web', 'beta'] });
+  expect(await readStoredCall(tenant, callId)).toMatchObject({
+    customerUserId: 'u-1',
+    feature: 'chat',
+    tags: ['web', 'beta'],
+  });
   const body = await ask(tenant.key, { feature: 'mine', tags: ['x'], user: 'u-2' }, bindings, undefined, headers);
-  expect(await callOf(tenant, body.callId)).toMatchObject({ customerUserId: 'u-2', feature: 'mine', tags: ['x'] });
+  expect(await readStoredCall(tenant, body.callId)).toMatchObject({
+    customerUserId: 'u-2',
+    feature: 'mine',
+    tags: ['x'],
+  });
   const bad = await ask(tenant.key, {}, bindings, undefined, { 'x-usage-tags': ',' });
   expect([bad.response.status, await bad.response.json()]).toMatchObject([
     400,
     { error: { code: 'BAD_REQUEST', param: 'x-usage-tags' } },
   ]);
-  const session = await ask(await sessionOf(tenant), {}, bindings, undefined, { 'x-usage-feature': 'chat' });
+  const session = await ask(await createSession(tenant), {}, bindings, undefined, { 'x-usage-feature': 'chat' });
   expect([session.response.status, await session.response.json()]).toMatchObject([
     400,
     { error: { code: 'FIELD_NOT_ALLOWED', param: 'x-usage-feature' } },
@@ -332,7 +340,7 @@ test('null is absent: the customer, and what is said of it', async () => {
   expect((await ask(tenant.key, nulls)).response.status).toBe(200);
   const { response, callId } = await ask(tenant.key, { customer: { id: null, userId: 'u', name: null, email: null } });
   expect(response.status).toBe(200);
-  expect(await callOf(tenant, callId)).toMatchObject({ customerUserId: 'u' });
+  expect(await readStoredCall(tenant, callId)).toMatchObject({ customerUserId: 'u' });
 });
 
 describe('a fallback', () => {

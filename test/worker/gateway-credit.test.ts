@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
-import { answers, ask, callOf, completion, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { answers, ask, completion, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
 
 mockVendor();
@@ -30,14 +30,15 @@ async function onCredit(usd: string, model = MODEL) {
 function watchHold(customer: FundedCustomer): { held: number; sent: unknown } {
   const seen: { held: number; sent: unknown } = { held: 0, sent: undefined };
   vendor.answers = async (_url, body) => {
-    seen.held = await usdOf(customer, 'heldUsd');
+    seen.held = await readWalletUsd(customer, 'heldUsd');
     seen.sent = body.max_completion_tokens;
     return Response.json(completion(body.model));
   };
   return seen;
 }
 
-const usdOf = async (customer: FundedCustomer, of: 'balanceUsd' | 'heldUsd') => Number((await customer.wallet())[of]);
+const readWalletUsd = async (customer: FundedCustomer, of: 'balanceUsd' | 'heldUsd') =>
+  Number((await customer.wallet())[of]);
 
 test('the bound is held while the vendor works, and is free when the answer has come', async () => {
   const { tenant, customer } = await onCredit('1');
@@ -52,7 +53,7 @@ test('the bound is held while the vendor works, and is free when the answer has 
   // The output's bound, and the prompt by its bytes.
   expect(seen.held).toBeGreaterThan(4_096 * TOKEN);
   expect(seen.held).toBeLessThan(4_096 * TOKEN + 0.002);
-  expect((await callOf(tenant, callId))?.outcome?.charge?.amountNanoUsd).toBe('60000');
+  expect((await readStoredCall(tenant, callId))?.outcome?.charge?.amountNanoUsd).toBe('60000');
   await customer.settle();
   expect(await customer.wallet()).toMatchObject({ heldUsd: '0', balanceUsd: '0.99994' });
 });
@@ -142,11 +143,11 @@ test('a stream takes steps while text flows, ends regularly if the balance ends,
     choices: [{ finish_reason: 'length' }],
     service: { code: 'BALANCE_EXHAUSTED' },
   });
-  const call = await callOf(tenant, callId);
+  const call = await readStoredCall(tenant, callId);
   expect(call).toMatchObject({ status: 'COMPLETED', outcome: { usageSource: 'estimated', error: null } });
   expect(call?.outcome?.usage.responseTokens).toBeGreaterThan(1_500);
   await customer.settle();
-  const left = await usdOf(customer, 'balanceUsd');
+  const left = await readWalletUsd(customer, 'balanceUsd');
   expect(left).toBeGreaterThanOrEqual(0);
   // Less than the smallest step.
   expect(left).toBeLessThan(64 * TOKEN + 0.001);
@@ -160,7 +161,7 @@ test('a small balance serves many short streams at once', async () => {
   await Promise.all(asked.map(async ({ response }) => response.text()));
   await Promise.all(asked.map(({ rest }) => rest()));
   await customer.settle();
-  expect(await usdOf(customer, 'balanceUsd')).toBeGreaterThan(0.15);
+  expect(await readWalletUsd(customer, 'balanceUsd')).toBeGreaterThan(0.15);
 });
 
 test('a stream of a model that thinks has the output that the balance affords, one after the other until less is of use', async () => {
@@ -186,7 +187,7 @@ test('a stream of a model that thinks has the output that the balance affords, o
   expect([refused?.status, await refused?.json()]).toMatchObject([402, { error: { code: 'CREDIT_REQUIRED' } }]);
   const less = sent.filter((tokens) => tokens < 4_096);
   expect([sent.length - less.length, less.length, sent.every((tokens) => tokens >= 1_280)]).toEqual([5, 1, true]);
-  const left = await usdOf(customer, 'balanceUsd');
+  const left = await readWalletUsd(customer, 'balanceUsd');
   expect(left).toBeGreaterThanOrEqual(0);
   expect(left).toBeLessThan(1_280 * TOKEN + 0.002);
   // A whole answer needs its whole bound.
@@ -205,7 +206,7 @@ test('of hundreds of begins at once, a cent admits one', async () => {
   const [admitted, ...denied] = begun.sort((a, b) => Number(b.allowed.standard) - Number(a.allowed.standard));
   expect([admitted?.allowed.standard, denied.some(({ allowed }) => allowed.standard)]).toEqual([true, false]);
   expect(new Set(denied.map(({ denial }) => denial?.code))).toEqual(new Set(['BALANCE_HELD']));
-  expect(await usdOf(customer, 'heldUsd')).toBe(0.01);
+  expect(await readWalletUsd(customer, 'heldUsd')).toBe(0.01);
 });
 
 test('a begin with an estimate holds what its model may cost, and says that it is denied if credit does not cover it', async () => {
@@ -220,7 +221,7 @@ test('a begin with an estimate holds what its model may cost, and says that it i
   const first = await begin({ model: MODEL, inputTokens: 1_000, maxOutputTokens: 500 }, 'first');
   expect([first.allowed.premium, first.denial]).toEqual([true, undefined]);
   expect(first.vendorHints).toMatchObject({ maxResponseTokens: 500 });
-  expect(await usdOf(customer, 'heldUsd')).toBeCloseTo(0.007, 6);
+  expect(await readWalletUsd(customer, 'heldUsd')).toBeCloseTo(0.007, 6);
   const second = await begin({ model: MODEL, inputTokens: 20_000, maxOutputTokens: 4_096 }, 'second');
   expect(second).toMatchObject({
     allowed: { premium: false },
@@ -249,7 +250,7 @@ test.each([
     const { response, callId, rest } = await ask(tenant.key, { model: MODEL, max_completion_tokens: 300, stream });
     await response.text();
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     const { usage: recorded, charge, unclear } = call?.outcome ?? {};
     expect(unclear).toEqual([figure]);
     const other = figure === 'inputTokens' ? { responseTokens: 4 } : { inputTokens: 10, responseTokens: 300 };

@@ -9,7 +9,7 @@ import { createApp } from '../../src/app.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, BASE_URL, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
@@ -38,7 +38,7 @@ async function sendForm(key: string, path: string, body: FormData | string, head
   return { response, callId, rest: () => waitOnExecutionContext(context) };
 }
 
-function formOf(fields: readonly (readonly [string, string | File])[]): FormData {
+function buildForm(fields: readonly (readonly [string, string | File])[]): FormData {
   const form = new FormData();
   for (const [name, value] of fields) form.append(name, value);
   return form;
@@ -50,7 +50,7 @@ const sound = (bytes: Uint8Array<ArrayBuffer> = ALL_BYTES, name = 'a "sound".mp3
 const transcript = (more: object = {}) => Response.json({ text: 'hello', ...more });
 const TRANSCRIPTIONS = '/v1/audio/transcriptions';
 
-const entriesOf = async (bytes: Uint8Array<ArrayBuffer> | null, type = '') =>
+const readEntries = async (bytes: Uint8Array<ArrayBuffer> | null, type = '') =>
   [...(await new Response(bytes, { headers: { 'content-type': type } }).formData())] as [string, string | File][];
 
 describe('a form', () => {
@@ -90,7 +90,7 @@ describe('a form', () => {
     const tenant = await newTenant();
     const asked: unknown[] = [];
     vendor.answers = async (_url, _body, { bytes, headers }) => {
-      const entries = await entriesOf(bytes, headers['content-type']);
+      const entries = await readEntries(bytes, headers['content-type']);
       const file = entries.find(([name]) => name === 'file')?.[1] as File;
       asked.push(entries.find(([name]) => name === 'model')?.[1]);
       expect(new Uint8Array(await file.arrayBuffer())).toEqual(ALL_BYTES);
@@ -101,7 +101,7 @@ describe('a form', () => {
       ['models', 'openai/gpt-4o-transcribe'],
       ['file', sound()],
     ] as const;
-    const { response } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields));
+    const { response } = await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields));
     expect([response.status, asked]).toEqual([200, ['whisper-1', 'gpt-4o-transcribe']]);
   });
 
@@ -187,7 +187,7 @@ describe('a form', () => {
     ],
   ] as const)('%s with a wrong %s is refused, and no vendor is asked', async (path, field, fields) => {
     const tenant = await newTenant();
-    const { response } = await sendForm(tenant.key, path, formOf(fields));
+    const { response } = await sendForm(tenant.key, path, buildForm(fields));
     const { error } = (await response.json()) as { error: { param: string; message: string } };
     expect([response.status, error.param]).toEqual([400, field]);
     expect(error.message).toContain(field);
@@ -205,7 +205,7 @@ describe('a form', () => {
       ['model', 'whisper-1'],
       ['file', large],
     ] as const;
-    expect((await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields))).response.status).toBe(413);
+    expect((await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields))).response.status).toBe(413);
   });
 });
 
@@ -217,7 +217,7 @@ describe('the cost', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/images/generations');
     await rest();
     expect(response.headers.get('x-service-cost-usd')).toBe('0.12');
-    expect((await callOf(tenant, callId))?.outcome).toMatchObject({
+    expect((await readStoredCall(tenant, callId))?.outcome).toMatchObject({
       usage: { images: 3 },
       price: { costNanoUsd: '120000000', breakdown: { lines: [{ component: 'images', quantity: 3 }] } },
     });
@@ -230,7 +230,7 @@ describe('the cost', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/audio/speech');
     expect(new Uint8Array(await response.arrayBuffer())).toEqual(ALL_BYTES);
     await rest();
-    expect((await callOf(tenant, callId))?.outcome).toMatchObject({
+    expect((await readStoredCall(tenant, callId))?.outcome).toMatchObject({
       usage: { characters: 5, inputTokens: 0 },
       price: { costNanoUsd: '77500' },
     });
@@ -246,9 +246,9 @@ describe('the cost', () => {
       ['model', 'whisper-1'],
       ['file', sound()],
     ] as const;
-    const { callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields));
+    const { callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields));
     await rest();
-    expect((await callOf(tenant, callId))?.outcome).toMatchObject({
+    expect((await readStoredCall(tenant, callId))?.outcome).toMatchObject({
       price: { costNanoUsd: costUsdNano },
     });
   });
@@ -264,9 +264,9 @@ describe('the cost', () => {
       ['model', 'whisper-1'],
       ['file', sound(wave(20), 'a.wav')],
     ] as const;
-    const { callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields));
+    const { callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields));
     await rest();
-    const outcome = (await callOf(tenant, callId))?.outcome;
+    const outcome = (await readStoredCall(tenant, callId))?.outcome;
     expect(outcome).toMatchObject({ usageSource: 'partial', unclear: ['audioSeconds'] });
     const { audioSeconds = 0 } = outcome?.usage ?? {};
     expect(audioSeconds).toBeGreaterThanOrEqual(20);
@@ -288,7 +288,7 @@ describe('the cost', () => {
       ['prompt', 'x'],
       ['image', sound()],
     ] as const;
-    const { response } = await sendForm(tenant.key, '/v1/images/edits', formOf(fields));
+    const { response } = await sendForm(tenant.key, '/v1/images/edits', buildForm(fields));
     // 5 USD for text, 8 for images, 30 for generated ones, per million.
     expect(response.headers.get('x-service-cost-usd')).toBe(String((3 * 5 + 1_000 * 8 + 4_160 * 30) / 1e6));
   });
@@ -300,7 +300,7 @@ describe('the cost', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/images/generations');
     await rest();
     expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, null]);
-    expect(await callOf(tenant, callId)).toMatchObject({
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
       status: 'COMPLETED',
       outcome: { price: { reason: 'USAGE_NOT_REPORTED' } },
     });
@@ -327,7 +327,7 @@ describe('a large answer', () => {
     await rest();
     expect([length, ends.endsWith(`"}${tail}`)]).toEqual([parts.join('').length, true]);
     // 5 USD in and 30 out, per million.
-    expect((await callOf(tenant, callId))?.outcome?.price).toHaveProperty(
+    expect((await readStoredCall(tenant, callId))?.outcome?.price).toHaveProperty(
       'costNanoUsd',
       String(10 * 5_000 + 400 * 30_000),
     );
@@ -341,7 +341,7 @@ describe('a large answer', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/images/generations');
     await expect(response.text()).rejects.toThrow();
     await rest();
-    expect(await callOf(tenant, callId)).toMatchObject({
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
       status: 'FAILED',
       outcome: { usageSource: 'estimated', error: { code: 'VENDOR_STREAM_CUT' } },
     });
@@ -358,7 +358,7 @@ describe('a large answer', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/images/generations');
     expect((await response.text()) === text).toBe(true);
     await rest();
-    expect((await callOf(tenant, callId))?.outcome?.price).toHaveProperty(
+    expect((await readStoredCall(tenant, callId))?.outcome?.price).toHaveProperty(
       'costNanoUsd',
       String(10 * 5_000 + 400 * 30_000),
     );
@@ -394,7 +394,7 @@ describe('a stream that breaks off', () => {
       error: { code: 'VENDOR_STREAM_CUT' },
     });
     await rest();
-    expect((await callOf(tenant, callId))?.status).toBe('FAILED');
+    expect((await readStoredCall(tenant, callId))?.status).toBe('FAILED');
   });
 
   test('of speech breaks for its caller, and its characters count as an estimate', async () => {
@@ -404,7 +404,7 @@ describe('a stream that breaks off', () => {
     const { response, callId, rest } = await ask(tenant.key, body, undefined, '/v1/audio/speech');
     await expect(response.arrayBuffer()).rejects.toThrow();
     await rest();
-    expect(await callOf(tenant, callId)).toMatchObject({
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
       status: 'FAILED',
       outcome: { usageSource: 'estimated', usage: { characters: 5, responseTokens: 0 } },
     });
@@ -432,7 +432,7 @@ describe('a plan', () => {
       ['model', 'openai/house-model'],
       ['file', sound()],
     ] as const;
-    expect((await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields))).response.status).toBe(403);
+    expect((await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields))).response.status).toBe(403);
   });
 });
 
@@ -467,7 +467,7 @@ describe('a retry under a key', () => {
       return transcript({ usage: { type: 'duration', seconds: 1 } });
     };
     const form = (bytes: Uint8Array<ArrayBuffer>) =>
-      formOf([
+      buildForm([
         ['model', 'whisper-1'],
         ['file', sound(bytes)],
       ]);
@@ -533,7 +533,7 @@ describe('on credit', () => {
   test('a recording holds the longest that its bytes can be; one in a format without such a bound is refused', async () => {
     const held = async (name: string, bytes: Uint8Array<ArrayBuffer>) => {
       const tenant = await newTenant(ON_CREDIT);
-      const form = formOf([
+      const form = buildForm([
         ['model', 'whisper-1'],
         ['file', sound(bytes, name)],
       ]);
@@ -553,7 +553,7 @@ describe('on credit', () => {
       ['a.wav', wave(10, { rate: 1, bits: 8 })],
       ['a.mp3', new Uint8Array(150_000)],
     ] as const) {
-      const form = formOf([
+      const form = buildForm([
         ['model', 'whisper-1'],
         ['file', sound(bytes, name)],
       ]);
@@ -580,10 +580,10 @@ describe('on credit', () => {
       ['response_format', 'text'],
       ['file', sound(mp3(10))],
     ] as const;
-    const { response, callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, formOf(fields), {});
+    const { response, callId, rest } = await sendForm(tenant.key, TRANSCRIPTIONS, buildForm(fields), {});
     expect(response.status).toBe(200);
     await rest();
-    expect((await callOf(tenant, callId))?.outcome).toMatchObject({
+    expect((await readStoredCall(tenant, callId))?.outcome).toMatchObject({
       usageSource: 'estimated',
       usage: { audioSeconds: 10 },
       charge: { amountNanoUsd: '1000000' },

@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import type { Env } from '../../src/env.ts';
 import { Api } from '../support/api.ts';
-import { answers, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, completion, mockVendor, newTenant, readStoredCall, usage, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -49,10 +49,10 @@ test('if the object is unavailable when the call ends, the caller gets its answe
   const { response, callId, rest } = await ask(tenant.key, {}, env);
   expect(response.status).toBe(200);
   expect(response.headers.get('x-service-cost-usd')).toBeNull();
-  expect((await callOf(tenant, callId))?.status).toBe('IN_PROGRESS');
+  expect((await readStoredCall(tenant, callId))?.status).toBe('IN_PROGRESS');
   await rest();
   expect(ends()).toBe(3);
-  expect(await callOf(tenant, callId)).toMatchObject({
+  expect(await readStoredCall(tenant, callId)).toMatchObject({
     status: 'COMPLETED',
     outcome: { usage: { inputTokens: 10, responseTokens: 4 } },
   });
@@ -71,7 +71,7 @@ describe('a call whose object is evicted before its end', () => {
     expect([response.status, response.headers.get('x-service-cost-usd')]).toEqual([200, '0.0000735']);
     await rest();
     const outcome = { usage: { inputTokens: 10, responseTokens: 4 } };
-    expect(await callOf(tenant, callId)).toMatchObject({ status: 'COMPLETED', feature: 'evicted', outcome });
+    expect(await readStoredCall(tenant, callId)).toMatchObject({ status: 'COMPLETED', feature: 'evicted', outcome });
     const params = { org: tenant.organizationId, customerId: 'default' };
     const { openCalls, meters } = (await operator.send('readCustomer', { params })).data;
     expect([openCalls, meters.premiumCalls?.used]).toEqual([0, 2]);
@@ -156,7 +156,7 @@ test('if the object is unavailable when a stream ends, the usage is recorded lat
   const { response, callId, rest } = await ask(tenant.key, { stream: true }, failing(1).env);
   expect(await response.text()).toContain('[DONE]');
   await rest();
-  expect(await callOf(tenant, callId)).toMatchObject({
+  expect(await readStoredCall(tenant, callId)).toMatchObject({
     status: 'COMPLETED',
     outcome: { usage: { responseTokens: 4 } },
   });
@@ -192,7 +192,7 @@ test.each<[string, object[], string, string | undefined, object]>([
     expect(answered.startsWith(text)).toBe(true);
     expect(answered.slice(text.length)).toEqual(code === undefined ? '' : expect.stringContaining(`"code":"${code}"`));
     await rest();
-    const call = await callOf(tenant, callId);
+    const call = await readStoredCall(tenant, callId);
     expect([call?.status, call?.outcome?.error?.code]).toEqual([status, code]);
     expect(call?.outcome?.price).toMatchObject(price);
   },
@@ -224,7 +224,7 @@ describe.each([1_000_000_001, -1, '7'])('a vendor that reports %j tokens', (figu
       expect(answered).toContain(JSON.stringify(implausible));
       expect(answered).toContain('hi');
       await rest();
-      const call = await callOf(tenant, callId);
+      const call = await readStoredCall(tenant, callId);
       expect(call).toMatchObject({
         status: 'COMPLETED',
         outcome: {
@@ -311,7 +311,7 @@ describe('POST /call', () => {
     expect((await make(tenant, bindings, 'away')).reply.refusal.code).toBe('CALL_IN_FLIGHT');
     await rest();
     expect(ends()).toBe(3);
-    expect(await callOf(tenant, 'away')).toMatchObject({
+    expect(await readStoredCall(tenant, 'away')).toMatchObject({
       status: 'COMPLETED',
       outcome: { usage: { inputTokens: 10, responseTokens: 4 } },
     });
@@ -337,7 +337,7 @@ describe('POST /call', () => {
     expect(logged.map((text) => JSON.parse(text))).toMatchObject([
       { event: 'call_end_lost', callId: 'gone', usage: { inputTokens: 10 } },
     ]);
-    expect((await callOf(tenant, 'gone'))?.deadlineAtMs).toBeLessThan(Date.now() + 100_000);
+    expect((await readStoredCall(tenant, 'gone'))?.deadlineAtMs).toBeLessThan(Date.now() + 100_000);
   });
 
   const SSE = 'text/event-stream; charset=utf-8';
@@ -425,7 +425,7 @@ test('the effort that ran is recorded with its source', async () => {
   const recorded = async (body: object, path?: string) => {
     const { callId, rest } = await ask(tenant.key, body, bindings, path);
     await rest();
-    const outcome = (await callOf(tenant, callId))?.outcome;
+    const outcome = (await readStoredCall(tenant, callId))?.outcome;
     return [outcome?.reasoningEffort, outcome?.reasoningEffortSource];
   };
   expect(await recorded({ reasoning_effort: 'low' })).toEqual(['low', 'provider_request']);

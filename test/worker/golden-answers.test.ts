@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
 import type { UnclearFigure } from '../../src/domain/unclear-usage.ts';
 import type { Usage } from '../../src/domain/usage.ts';
-import { ask, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { asEvents, GOLDEN_ANSWERS, type GoldenAnswer } from '../support/golden-answers.ts';
 import { bindings, operator } from '../support/worker.ts';
 
@@ -72,7 +72,7 @@ beforeAll(async () => {
 });
 
 /** The cost by the rates, in nano-USD: a second reckoning, independent of the one that is tested. */
-function costOf(usage: Usage): number {
+function expectedCost(usage: Usage): number {
   const { cacheWrite1hInputTokens: hour = 0, imageInputTokens: seen = 0, imageOutputTokens: drawn = 0 } = usage;
   const { inputTokens, cachedInputTokens: read, cacheWriteInputTokens: written, responseTokens } = usage;
   const quantities: Record<keyof typeof RATES, number> = {
@@ -131,7 +131,7 @@ function expectRecorded(call: Call | null, { usage }: GoldenAnswer, share = 1): 
   }
   expect(outcome.price.status).toBe('FINAL');
   if (outcome.price.status !== 'FINAL') return;
-  expect(Number(outcome.price.costNanoUsd)).toBe(Math.round(costOf(outcome.usage) * share));
+  expect(Number(outcome.price.costNanoUsd)).toBe(Math.round(expectedCost(outcome.usage) * share));
 }
 
 const asAnswer = ({ answer, events }: GoldenAnswer) =>
@@ -158,7 +158,7 @@ describe('through the gateway', () => {
     );
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
     await rest();
-    expectRecorded(await callOf(tenant, callId), golden);
+    expectRecorded(await readStoredCall(tenant, callId), golden);
   });
 });
 
@@ -177,7 +177,7 @@ describe('by POST /call', () => {
         },
       },
     });
-    expectRecorded(await callOf(tenant, data.begin.callId), golden);
+    expectRecorded(await readStoredCall(tenant, data.begin.callId), golden);
   });
 });
 
@@ -213,6 +213,6 @@ test('as the lines of a batch', async () => {
   await runDurableObjectAlarm(bindings.GATEWAY_BATCHES.getByName(`${tenant.organizationId}:${requestName}`));
   for (const golden of plain) {
     const { vendorReportedCostUSD: _cost, ...usage } = golden.usage;
-    expectRecorded(await callOf(tenant, `batch:batch_g:${golden.name}`), { ...golden, usage }, 0.5);
+    expectRecorded(await readStoredCall(tenant, `batch:batch_g:${golden.name}`), { ...golden, usage }, 0.5);
   }
 });

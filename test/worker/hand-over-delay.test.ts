@@ -9,7 +9,7 @@ import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
-import { projectorOf } from '../../src/objects/projectors.ts';
+import { customerProjector } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';
@@ -138,7 +138,7 @@ describe('a change', () => {
         pending: storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n,
       }),
     );
-    const state = await projectorOf(bindings, 'DB', whose)().state(whose);
+    const state = await customerProjector(bindings, 'DB', whose)().state(whose);
     return { inOutbox: pending, atProjector: state.waiting.changes };
   };
 

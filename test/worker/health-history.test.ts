@@ -16,7 +16,7 @@ import { createApp } from '../../src/app.ts';
 import { asCustomerId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
 import handlers from '../../src/index.ts';
-import { projectorOf, projectorsOf } from '../../src/objects/projectors.ts';
+import { customerProjector, listProjectors } from '../../src/objects/projectors.ts';
 import { recordRequests, recordRun } from '../../src/operator/service-figures.ts';
 import { noLatencies } from '../../src/platform/latency.ts';
 import { HOUR_MS } from '../../src/platform/time.ts';
@@ -88,7 +88,7 @@ test('a delivery that D1 does not take counts as failed, and its changes arrive 
   const before = await lastHour();
   const batch = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'));
   const DB = { prepare: bindings.DB.prepare.bind(bindings.DB), batch } as unknown as D1Database;
-  const address = projectorOf(bindings, 'DB', { organizationId, customerId: asCustomerId('bob') });
+  const address = customerProjector(bindings, 'DB', { organizationId, customerId: asCustomerId('bob') });
   await runInDurableObject(address() as never, (_, { storage }) =>
     deliver({ store: new ProjectorStore(storage), env: { ...bindings, DB }, objectId: 'test', now: Date.now }),
   );
@@ -176,7 +176,7 @@ test('what is older than two days is forgotten, and of the cron what is older th
   await recordRequests(bindings, [
     { hourMs: nowMs - (nowMs % HOUR_MS), kind: 'gateway', requests: 1, serverErrors: 0, latencies: noLatencies() },
   ]);
-  const [first] = projectorsOf(bindings, 'DB');
+  const [first] = listProjectors(bindings, 'DB');
   if (!first) throw new Error('there is no projector');
   const kept = await first().figures(0);
   expect(kept.runs.some(({ message }) => message === 'old')).toBe(false);

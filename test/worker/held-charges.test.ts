@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 import type { Repricing } from '../../src/contract/corrections.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { answers, ask, callOf, completion, mockVendor, newTenant, usage, vendor } from '../support/gateway.ts';
+import { answers, ask, completion, mockVendor, newTenant, readStoredCall, usage, vendor } from '../support/gateway.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -56,7 +56,7 @@ async function made({ tenant }: Held, body: object = {}) {
 
 const read = async ({ tenant }: Held, callId: string) =>
   (await tenant.api.send('readCall', { params: { callId } })).data;
-const balanceOf = async ({ customer }: Held) => {
+const settledBalance = async ({ customer }: Held) => {
   await customer.settle();
   return (await customer.wallet()).balanceUsd;
 };
@@ -90,19 +90,19 @@ describe('a service tier without a rate, in which the vendor serves unasked', ()
     // A hundred output tokens are held for each.
     expect(served * 100 * TOKEN).toBeLessThanOrEqual(10_000_000);
     expect(statuses.slice(served)).toEqual(Array.from({ length: 30 - served }, () => 402));
-    expect(Number(await balanceOf(held))).toBeGreaterThanOrEqual(0);
+    expect(Number(await settledBalance(held))).toBeGreaterThanOrEqual(0);
   });
 
   test('the call says so everywhere, and a rate settles the difference', async () => {
     const held = await onCredit('1');
     servesFlex();
     const { callId } = await made(held);
-    const { outcome, credit } = (await callOf(held.tenant, callId)) ?? {};
+    const { outcome, credit } = (await readStoredCall(held.tenant, callId)) ?? {};
     const charge = BigInt(outcome?.charge?.amountNanoUsd ?? 0);
     expect(charge).toBe(BigInt(credit?.heldAtEndNanoUsd ?? 0));
     expect(charge).toBeGreaterThan(BigInt(100 * TOKEN));
     const balance = 1_000_000_000n - charge;
-    expect(BigInt(Math.round(Number(await balanceOf(held)) * 1e9))).toBe(balance);
+    expect(BigInt(Math.round(Number(await settledBalance(held)) * 1e9))).toBe(balance);
     const reason = 'RATE_NOT_IN_CATALOG: input, output (serviceTier flex)';
     const call = await read(held, callId);
     expect(call).toMatchObject({ pricingStatus: 'UNAVAILABLE', pricingUnavailableReason: reason, costUSD: null });
@@ -123,7 +123,7 @@ describe('a service tier without a rate, in which the vendor serves unasked', ()
     const cost = usage.prompt_tokens * 1_000 + usage.completion_tokens * 5_000;
     expect(await reprice(held, { dryRun: true })).toMatchObject({ repriced: 1, differenceNanoUsd: String(cost) });
     expect(await reprice(held)).toMatchObject({ total: 1, repriced: 1, differenceNanoUsd: String(cost) });
-    expect(await balanceOf(held)).toBe(String(1 - cost / 1e9));
+    expect(await settledBalance(held)).toBe(String(1 - cost / 1e9));
     const after = await read(held, callId);
     expect(after).toMatchObject({ pricingStatus: 'FINAL', costUsdNano: String(cost) });
     expect(after.payg.basis).toBeUndefined();
@@ -139,7 +139,7 @@ test('a use without a rate is charged by the hold of the prompt; its cost is kno
   const known = usage.prompt_tokens * 2_000 + usage.completion_tokens * TOKEN;
   const call = await read(held, callId);
   expect(call).toMatchObject({ pricingStatus: 'FINAL', costUsdNano: String(known), payg: { basis: 'HELD' } });
-  const { credit } = (await callOf(held.tenant, callId)) ?? {};
+  const { credit } = (await readStoredCall(held.tenant, callId)) ?? {};
   const charged = BigInt(credit?.heldForInputNanoUsd ?? 0) + BigInt(usage.completion_tokens * TOKEN);
   expect(call.payg.chargeNanoUsd).toBe(String(charged));
   expect(charged).toBeGreaterThan(BigInt(known));
@@ -165,7 +165,7 @@ test('a model without any price that the organization allows is charged what its
   const statuses: number[] = [];
   for (let time = 0; time < 6; time += 1) statuses.push((await made(held)).status);
   expect(statuses).toEqual([200, 200, 200, 200, 402, 402]);
-  expect(await balanceOf(held)).toBe('0');
+  expect(await settledBalance(held)).toBe('0');
 });
 
 test('a call that the application reports is not charged by a hold that nothing bounds, and says what was at stake', async () => {
@@ -179,7 +179,7 @@ test('a call that the application reports is not charged by a hold that nothing 
     expect([ended.pricingStatus, ended.payg]).toEqual(['UNAVAILABLE', undefined]);
     expect((await read(held, callId)).payg).toMatchObject({ chargedUsd: null, settlementStatus: 'FAILED' });
   }
-  expect(await balanceOf(held)).toBe('1');
+  expect(await settledBalance(held)).toBe('1');
   const told = await api.send('readEvents', { query: { type: 'call.unpriced' } });
   expect(told.data.items.map(({ data }) => data).toReversed()).toMatchObject([
     { modelUsed: 'acme/one', atStakeUsd: '0.25' },
@@ -207,7 +207,7 @@ describe('the price of the name that was asked for', () => {
     const unified = (await held.tenant.api.send('makeCall', { body })).data;
     expect(unified.end).toMatchObject({ costUsdNano: cost, modelUsed: 'house' });
     expect(unified.vendor?.modelUsed).toBe(served);
-    expect(await balanceOf(held)).toBe(String(1 - (2 * Number(cost)) / 1e9));
+    expect(await settledBalance(held)).toBe(String(1 - (2 * Number(cost)) / 1e9));
   });
 
   test('without one of its own gives way to the price of the model that served it', async () => {

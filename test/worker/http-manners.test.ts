@@ -1,6 +1,6 @@
 /**
- * How the service behaves as an HTTP service: scopes, media types, sizes, methods, and bad input. Who may do what:
- * access.test.ts.
+ * How the service behaves as an HTTP service: scopes, media types, sizes, methods, and bad input. Permissions are
+ * in access.test.ts.
  */
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ErrorEnvelope, MEDIA_TYPE } from '../../src/contract/envelope.ts';
@@ -114,9 +114,9 @@ describe.each(keyed.map((operation) => [operation.operationId, operation] as con
 
     test('is 413 above 64 KiB or its own limit, and not at it', async () => {
       const { bodyBytesMax = 64 * 1024 } = operation;
-      const bodyOf = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`;
-      expect((await request(operation, authorized(), bodyOf(bodyBytesMax))).status).not.toBe(413);
-      expect(await request(operation, authorized(), bodyOf(bodyBytesMax + 1))).toMatchObject({
+      const paddedBody = (bytes: number) => `{"pad":"${'x'.repeat(bytes - 10)}"}`;
+      expect((await request(operation, authorized(), paddedBody(bodyBytesMax))).status).not.toBe(413);
+      expect(await request(operation, authorized(), paddedBody(bodyBytesMax + 1))).toMatchObject({
         status: 413,
         code: 'PAYLOAD_TOO_LARGE',
       });

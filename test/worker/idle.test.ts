@@ -4,7 +4,7 @@
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect, test } from 'vitest';
-import { projectorsOf } from '../../src/objects/projectors.ts';
+import { listProjectors } from '../../src/objects/projectors.ts';
 import { MINUTE_MS } from '../../src/platform/time.ts';
 import { createTenant } from '../support/api.ts';
 import { bindings, customerStub, fireProjectors, operator } from '../support/worker.ts';
@@ -31,5 +31,5 @@ test('after its last call has been handed over, a customer rests until the deadl
   expect(alarms, 'there was something to hand over').toBeGreaterThan(0);
   // An alarm is not moved to a later time: it stays at the call's deadline, in an hour.
   expect((await alarmOf(customer)) ?? Number.POSITIVE_INFINITY).toBeGreaterThan(Date.now() + REST_MS);
-  for (const projector of projectorsOf(bindings, 'DB')) expect(await alarmOf(projector())).toBeNull();
+  for (const projector of listProjectors(bindings, 'DB')) expect(await alarmOf(projector())).toBeNull();
 });

@@ -33,7 +33,7 @@ async function changes(api: Api, count: number): Promise<Record<number, number>>
   return statuses;
 }
 
-const eventsOf = async (organizationId?: string) =>
+const listEvents = async (organizationId?: string) =>
   (await operator.send('listEvents', { query: { limit: '200', ...(organizationId && { organizationId }) } })).data
     .items;
 
@@ -86,12 +86,12 @@ describe('a key that changes as much as it can', () => {
     expect((await change(operator.with(other.data.key), 1_000)).status).toBe(200);
 
     // The log still has the events of others, and operators' events about this organization.
-    const newest = await eventsOf();
+    const newest = await listEvents();
     expect(
       newest.filter((event) => event.organizationId === quiet.organizationId).map(({ action }) => action),
     ).toContain('webhook.put');
     expect(newest.filter(({ actor }) => actor.startsWith('key_')).length).toBeLessThanOrEqual(TENANT_EVENTS_MAX + 1);
-    const own = await eventsOf(organizationId);
+    const own = await listEvents(organizationId);
     expect(own.filter(({ actor }) => actor.startsWith('key_'))).toHaveLength(TENANT_EVENTS_MAX);
     expect(own.map(({ action }) => action)).toEqual(
       expect.arrayContaining(['organization.create', 'plan.put', 'key.create']),

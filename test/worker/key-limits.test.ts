@@ -556,16 +556,16 @@ describe("an operator's change of limits", () => {
   test('is in force when it is acknowledged, while the key is in use', async () => {
     vendor.answers = answers;
     const { key, change } = await limited({});
-    const statusOf = async (model: string) => (await gateway(key, { model })).status;
+    const sendStatus = async (model: string) => (await gateway(key, { model })).status;
     for (const [models, expected] of [
       [['gpt-4o'], 403],
       [['gpt-4o', 'gpt-5.2'], 200],
       [['gpt-4o-mini'], 403],
       [null, 200],
     ] as const) {
-      const using = Promise.all(Array.from({ length: 5 }, () => statusOf('gpt-5.2')));
+      const using = Promise.all(Array.from({ length: 5 }, () => sendStatus('gpt-5.2')));
       await change({ models: models && [...models] });
-      expect(await statusOf('gpt-5.2')).toBe(expected);
+      expect(await sendStatus('gpt-5.2')).toBe(expected);
       await using;
     }
   });

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
 import { BUSY_BYTES, HeldBytes } from '../../src/vendors/answer-memory.ts';
 import type { Tenant } from '../support/api.ts';
-import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, BASE_URL, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -45,7 +45,7 @@ async function lengthOf(response: Response): Promise<number> {
 
 /** The record, if it has the vendor's figures. */
 async function reported(tenant: Tenant, callId: string) {
-  const { outcome } = (await callOf(tenant, callId)) ?? {};
+  const { outcome } = (await readStoredCall(tenant, callId)) ?? {};
   expect(outcome?.usageSource).toBeUndefined();
   return [outcome?.usage.inputTokens, outcome?.usage.responseTokens];
 }

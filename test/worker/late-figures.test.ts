@@ -16,7 +16,7 @@ import { AWAITED_MAX, AWAITED_MS_MAX, POLLS_MAX } from '../../durable-objects/cu
 import { createApp } from '../../src/app.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { BASE_URL, callOf, newTenant } from '../support/gateway.ts';
+import { BASE_URL, newTenant, readStoredCall } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 const app = createApp();
@@ -71,7 +71,7 @@ afterEach(async () => {
 });
 
 /** Events of a response that began and wrote so many words; then the vendor does what the test sets. */
-function streamOf(words: number, then: Then, response: object = RUNNING): () => Response {
+function eventStream(words: number, then: Then, response: object = RUNNING): () => Response {
   const events = [{ type: 'response.created', response }];
   const deltas = Array.from({ length: words }, () => ({ type: 'response.output_text.delta', delta: 'word ' }));
   const text = [...events, ...deltas]
@@ -102,7 +102,7 @@ async function onCredit(plan: object = ON_CREDIT, provider = 'openai', { model =
   const stub = () => customerStub(organizationId, 'default');
   stubs.push(stub());
   const seen = async (callId: string) => {
-    const { outcome, corrections = [] } = (await callOf(tenant, callId)) ?? {};
+    const { outcome, corrections = [] } = (await readStoredCall(tenant, callId)) ?? {};
     const { usage, usageSource, error, charge, price } = outcome ?? {};
     const usd = price?.status === 'FINAL' ? Number(price.costNanoUsd) / 1e9 : null;
     const charged = charge?.amountNanoUsd ?? null;
@@ -149,7 +149,7 @@ async function onCredit(plan: object = ON_CREDIT, provider = 'openai', { model =
 describe('the figures of a response that its vendor keeps', () => {
   test('replace the estimate of a stream that was left, as soon as the response has ended', async () => {
     const { lose, pass, seen, awaited, customer } = await onCredit();
-    answers = streamOf(20, staysSilent);
+    answers = eventStream(20, staysSilent);
     const callId = await lose({}, { leaves: true });
     const estimated = await seen(callId);
     expect(estimated).toMatchObject({ usageSource: 'estimated', code: 'CLIENT_LEFT', corrections: 0 });
@@ -175,7 +175,7 @@ describe('the figures of a response that its vendor keeps', () => {
     ['falls silent', staysSilent, 'VENDOR_TIMEOUT'],
   ])('come also if the vendor %s, and may be more than the estimate', async (_, then, code) => {
     const { lose, pass, seen } = await onCredit();
-    answers = streamOf(20, then);
+    answers = eventStream(20, then);
     const callId = await lose({}, { idleMs: 50 });
     expect(await seen(callId)).toMatchObject({ usageSource: 'estimated', code, responseTokens: expect.any(Number) });
     shows = () => Response.json(ENDED);
@@ -187,7 +187,7 @@ describe('the figures of a response that its vendor keeps', () => {
     'are those of a response that is %s, if it has any',
     async (status) => {
       const { lose, pass, seen } = await onCredit();
-      answers = streamOf(1, breaksOff);
+      answers = eventStream(1, breaksOff);
       const callId = await lose();
       shows = () => Response.json({ ...ENDED, status });
       await pass(MINUTE_MS);
@@ -197,7 +197,7 @@ describe('the figures of a response that its vendor keeps', () => {
 
   test('come for a call that an allowance pays, and at Azure', async () => {
     const { lose, pass, seen } = await onCredit(ON_ALLOWANCE, 'azure');
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     shows = () => Response.json(ENDED);
     await pass(MINUTE_MS);
@@ -216,7 +216,7 @@ describe('the figures of a response that its vendor keeps', () => {
 
   test('are asked for again with growing pauses while the vendor cannot show them', async () => {
     const { lose, pass, seen, awaited } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     const estimated = await seen(callId);
     const cannot = [
@@ -252,7 +252,7 @@ describe('the figures of a response that its vendor keeps', () => {
 
   test('come after a restart too, also if the object was gone while it asked', async () => {
     const { lose, pass, seen, stub } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     await evictDurableObject(stub());
     shows = () => {
@@ -267,7 +267,7 @@ describe('the figures of a response that its vendor keeps', () => {
 
   test('that are unclear count at the bound of the call, and stay provisional', async () => {
     const { lose, pass, seen } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose({ max_output_tokens: 900 });
     shows = () => Response.json({ ...ENDED, usage: { ...USAGE, output_tokens: 'many', total_tokens: undefined } });
     await pass(MINUTE_MS);
@@ -276,7 +276,7 @@ describe('the figures of a response that its vendor keeps', () => {
 
   test('of a large response are read without holding it', async () => {
     const { lose, pass, seen } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     const output = [{ type: 'image_generation_call', result: 'A'.repeat(12 * 1024 * 1024) }];
     shows = () => Response.json({ ...ENDED, output });
@@ -292,7 +292,7 @@ describe('the estimate stays', () => {
     ['the response failed after output, without figures', () => Response.json(FAILED)],
   ])('if %s, and nobody asks again', async (_, show) => {
     const { lose, pass, seen, awaited } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     const estimated = await seen(callId);
     shows = show;
@@ -305,7 +305,7 @@ describe('the estimate stays', () => {
 
   test('after a day, and nobody asks any more', async () => {
     const { lose, pass, seen, awaited } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const callId = await lose();
     const estimated = await seen(callId);
     await pass(AWAITED_MS_MAX - MINUTE_MS);
@@ -321,7 +321,7 @@ describe('the estimate stays', () => {
 
   test('if the vendor does not keep the response, or is none that is known to', async () => {
     const own = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     await own.lose({ store: false });
     expect(await own.awaited()).toEqual([]);
     const other = await onCredit(ON_ALLOWANCE, 'elsewhere');
@@ -334,7 +334,7 @@ describe('the estimate stays', () => {
   test('if the stream was stopped for want of credit: it costs what it held', async () => {
     const model = 'openai/gpt-4o-mini';
     const { lose, seen, awaited, customer } = await onCredit(ON_CREDIT, 'openai', { model, usd: '0.015' });
-    answers = streamOf(3_000, staysSilent);
+    answers = eventStream(3_000, staysSilent);
     const callId = await lose();
     expect(await seen(callId)).toMatchObject({ usageSource: 'estimated', code: undefined });
     expect(await awaited()).toEqual([]);
@@ -345,7 +345,7 @@ describe('the estimate stays', () => {
   test('if the id of the response is none that may stand in a path', async () => {
     const { lose, awaited } = await onCredit();
     for (const id of ['../files/file-1', 'a/b', '', 7]) {
-      answers = streamOf(5, breaksOff, { ...RUNNING, id });
+      answers = eventStream(5, breaksOff, { ...RUNNING, id });
       await lose();
     }
     expect(await awaited()).toEqual([]);
@@ -353,7 +353,7 @@ describe('the estimate stays', () => {
 
   test('if the call was reversed or amended meanwhile', async () => {
     const { lose, pass, seen, tenant } = await onCredit();
-    answers = streamOf(5, breaksOff);
+    answers = eventStream(5, breaksOff);
     const [reversed, amended] = [await lose(), await lose({ input: 'Another.' })];
     const body = { reason: 'a test' };
     const usage = { modelUsed: 'gpt-5.2', providerUsed: 'openai', inputTokens: 1, responseTokens: 2 };
@@ -371,7 +371,7 @@ describe('the estimate stays', () => {
 
 test('a response that failed before any output, and reports none, was not billed', async () => {
   const { lose, pass, seen, customer } = await onCredit();
-  answers = streamOf(0, staysSilent);
+  answers = eventStream(0, staysSilent);
   const callId = await lose({}, { leaves: true });
   expect((await seen(callId)).usd).toBeGreaterThan(0);
   shows = () => Response.json(FAILED);
@@ -383,7 +383,7 @@ test('a response that failed before any output, and reports none, was not billed
 
 test('an erased customer is asked for nothing, also if the vendor answers only afterwards', async () => {
   const { lose, pass, stub, tenant } = await onCredit();
-  answers = streamOf(5, breaksOff);
+  answers = eventStream(5, breaksOff);
   await lose();
   const params = { org: tenant.organizationId, customerId: 'default' };
   shows = async () => {
@@ -401,7 +401,7 @@ test('an erased customer is asked for nothing, also if the vendor answers only a
 
 test('vendors are asked for a bounded number of responses, a few at a time', async () => {
   const { lose, pass, awaited, stub, seen } = await onCredit();
-  answers = streamOf(5, breaksOff);
+  answers = eventStream(5, breaksOff);
   const callId = await lose();
   await runInDurableObject(stub(), (_, { storage }) => {
     storage.sql.exec(

@@ -8,7 +8,7 @@ import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import type { LedgerItem } from '../../src/contract/ledger.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { findLedger } from '../../src/history/credits.ts';
-import { nanoOf } from '../../src/ui/format.ts';
+import { parseNanoUsd } from '../../src/ui/format.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
 import { queryPlansOf } from '../support/query-plans.ts';
@@ -115,8 +115,8 @@ describe('the ledger', () => {
     const ofUsd = (await list({ unit: 'USD' })).items;
     let before = 0n;
     for (const { amount, balance } of ofUsd.toReversed()) {
-      before += nanoOf(amount);
-      expect(nanoOf(balance)).toBe(before);
+      before += parseNanoUsd(amount);
+      expect(parseNanoUsd(balance)).toBe(before);
     }
     expect(ofUsd[0]?.balance).toBe((await ann.wallet()).balanceUsd);
   });

@@ -16,7 +16,7 @@ import { highestOutputRate } from '../../src/history/output-rates.ts';
 import { outputRates } from '../../src/history/schema/index.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
-import { BASE_URL, callOf, newTenant } from '../support/gateway.ts';
+import { BASE_URL, newTenant, readStoredCall } from '../support/gateway.ts';
 import { operator } from '../support/worker.ts';
 
 const app = createApp();
@@ -92,7 +92,7 @@ async function recorded(tenant: Tenant, body: object, staysMs?: number, timeoutM
   const response = await asked;
   if (staysMs === undefined || response.status !== 200) await response.text().catch(() => undefined);
   await waitOnExecutionContext(context);
-  const call = await callOf(tenant, response.headers.get('x-service-call-id') ?? '');
+  const call = await readStoredCall(tenant, response.headers.get('x-service-call-id') ?? '');
   const { outcome } = call ?? {};
   if (!outcome) throw new Error('the call has ended');
   const { usage, usageSource, outputBasis, charge, error } = outcome;

@@ -374,11 +374,11 @@ describe('a publication', () => {
     const { BUILT_IN_CATALOG } = await import('../../src/catalog/built-in.ts');
     document = { models: structuredClone(BUILT_IN_CATALOG.models) as unknown as Record<string, unknown>[] };
   });
-  const modelOf = (name: string) =>
+  const findModel = (name: string) =>
     document.models.find(({ model }) => model === name) as { pricing: Record<string, number> };
 
   test('records changed prices, returns the differences, and takes effect at once', async () => {
-    modelOf('gpt-6-luna').pricing.outputUsdPerMillion = 0.75;
+    findModel('gpt-6-luna').pricing.outputUsdPerMillion = 0.75;
     const published = (await operator.send('publishCatalog', { body: { ...document, version: '2027-02-01' } })).data;
     expect(published).toMatchObject({
       version: '2027-02-01',
@@ -402,11 +402,11 @@ describe('a publication', () => {
       'CONFLICT',
     );
     const before = (await operator.send('readCatalog')).data;
-    modelOf('gpt-6-luna').pricing.outputUsdPerMillion = -1;
+    findModel('gpt-6-luna').pricing.outputUsdPerMillion = -1;
     expect((await operator.send('publishCatalog', { body: document })).refusal.message).toContain(
       'outputUsdPerMillion',
     );
-    modelOf('gpt-6-luna').pricing.outputUsdPerMillion = 0.5;
+    findModel('gpt-6-luna').pricing.outputUsdPerMillion = 0.5;
     const twice = [...document.models, document.models[0]];
     expect((await operator.send('publishCatalog', { body: { models: twice } })).refusal.code).toBe('BAD_REQUEST');
     expect((await operator.send('readCatalog')).data).toEqual(before);

@@ -29,13 +29,13 @@ beforeEach(() => {
   };
 });
 
-const paramsOf = ({ organizationId }: Tenant, customerId = 'default') => ({ org: organizationId, customerId });
-const customerOf = (tenant: Tenant, customerId?: string) =>
-  operator.send('readCustomer', { params: paramsOf(tenant, customerId) });
+const customerParams = ({ organizationId }: Tenant, customerId = 'default') => ({ org: organizationId, customerId });
+const readCustomer = (tenant: Tenant, customerId?: string) =>
+  operator.send('readCustomer', { params: customerParams(tenant, customerId) });
 const allow = async (tenant: Tenant, allowUnpricedModels = true) =>
   (await operator.send('updateOrganization', { params: { org: tenant.organizationId }, body: { allowUnpricedModels } }))
     .data;
-const sessionOf = async ({ api, key }: GatewayTenant) =>
+const createSession = async ({ api, key }: GatewayTenant) =>
   (await api.with(key).send('createClientSession', { body: { customerId: 'alice' } })).data.token;
 const price = (tenant: Tenant, modelKey: string) =>
   operator.send('setPrice', {
@@ -60,7 +60,10 @@ async function onCredit(): Promise<GatewayTenant> {
       body: { callId: began.data.callId, modelUsed, inputTokens: 1, responseTokens: 1 },
     });
   }
-  const grant = await operator.send('grantCredit', { params: paramsOf(tenant), body: { kind: 'USD', amountUsd: '1' } });
+  const grant = await operator.send('grantCredit', {
+    params: customerParams(tenant),
+    body: { kind: 'USD', amountUsd: '1' },
+  });
   expect(grant.status).toBe(200);
   requests = [];
   return tenant;
@@ -68,14 +71,14 @@ async function onCredit(): Promise<GatewayTenant> {
 
 /** The customer's data that a refusal must not change. */
 async function state(tenant: Tenant) {
-  const { openCalls, recentCalls, wallet, meters } = (await customerOf(tenant)).data;
+  const { openCalls, recentCalls, wallet, meters } = (await readCustomer(tenant)).data;
   return { openCalls, calls: recentCalls.length, wallet, meters };
 }
 
 describe('a session', () => {
   test('may use only models with a price, at any place in the list; no call begins', async () => {
     const tenant = await newTenant();
-    const token = await sessionOf(tenant);
+    const token = await createSession(tenant);
     for (const models of [{ model: UNPRICED }, { model: 'gpt-5.2', models: [UNPRICED] }]) {
       const { response } = await ask(token, models);
       expect(await refusedBy(response)).toMatchObject({
@@ -87,14 +90,14 @@ describe('a session', () => {
       });
     }
     expect(requests).toEqual([]);
-    expect((await customerOf(tenant, 'alice')).status).toBe(404);
+    expect((await readCustomer(tenant, 'alice')).status).toBe(404);
     expect((await ask(token, {})).response.status).toBe(200);
     expect((await ask(tenant.key, { model: UNPRICED })).response.status).toBe(200);
   });
 
   test('may use a model with an own price of its organization, or any model if the organization allows it', async () => {
     const tenant = await newTenant();
-    const token = await sessionOf(tenant);
+    const token = await createSession(tenant);
     expect((await price(tenant, 'no-such-model')).status).toBe(200);
     expect((await ask(token, { model: UNPRICED })).response.status).toBe(200);
     expect((await ask(token, { model: 'openai/another' })).response.status).toBe(403);
@@ -107,7 +110,7 @@ describe('a session', () => {
 
   test('the same rule applies to a mapped model', async () => {
     const tenant = await newTenant();
-    const token = await sessionOf(tenant);
+    const token = await createSession(tenant);
     const body = { standard: ['openai/gpt-4o-mini', UNPRICED], premium: [] };
     await operator.send('setModels', { params: { org: tenant.organizationId }, body });
     expect(await refusedBy((await ask(token, { model: 'service/standard' })).response)).toMatchObject({

@@ -9,7 +9,7 @@ import { resolvePrice } from '../../src/catalog/prices.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
 import { usdFromNano } from '../../src/domain/money.ts';
-import { costOf } from '../../src/domain/pricing.ts';
+import { computeCost } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
 import { readModelTraffic } from '../../src/history/model-traffic.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
@@ -108,7 +108,7 @@ async function costOfEach(names: readonly string[], replacement: string): Promis
   for (const end of Object.values(ENDS).flat()) {
     if (!names.includes(String(end.modelUsed))) continue;
     const { usage } = takeUsage(end as { inputTokens: number });
-    const priced = costOf(price.card, usage, end.pricingMode === 'batch' ? 'batch' : 'standard');
+    const priced = computeCost(price.card, usage, end.pricingMode === 'batch' ? 'batch' : 'standard');
     if (!priced.known) throw new Error(priced.reason);
     sum += priced.cost.totalNanoUsd;
   }
@@ -355,7 +355,7 @@ describe('where models are named', () => {
   });
 
   test('a price of one too; of a model in use there is no warning', async () => {
-    const warningsOf = async (modelKey: string) => {
+    const radarWarnings = async (modelKey: string) => {
       const params = { org: other.organizationId, modelKey };
       const { data } = await operator.send('setPrice', {
         params,
@@ -363,8 +363,10 @@ describe('where models are named', () => {
       });
       return data.warnings;
     };
-    expect(await warningsOf('claude-sonnet-4-5')).toEqual([expect.stringContaining('ends on 2026-11-30, in 6 days')]);
-    expect(await warningsOf('openai/gpt-6-luna')).toBeUndefined();
+    expect(await radarWarnings('claude-sonnet-4-5')).toEqual([
+      expect.stringContaining('ends on 2026-11-30, in 6 days'),
+    ]);
+    expect(await radarWarnings('openai/gpt-6-luna')).toBeUndefined();
   });
 
   test('the console shows days left: on the list of models that end, where they are used, and where they are set', async () => {

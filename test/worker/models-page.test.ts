@@ -16,7 +16,7 @@ async function lookedUp(key: string): Promise<FullResolution> {
 }
 
 /** The words of a page. */
-function wordsOf(html: string): string {
+function visibleWords(html: string): string {
   return html
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll(/&#39;/g, "'")
@@ -34,7 +34,7 @@ describe('a page agrees with the lookup', () => {
   test.each(some)('of %s', async (key) => {
     const { lifecycle, recommendedModelKey, pricing, warnings = [] } = await lookedUp(key);
     const html = await text(`/models/${key}`);
-    const words = wordsOf(html).toLowerCase();
+    const words = visibleWords(html).toLowerCase();
     expect(words).toContain(lifecycle.status.toLowerCase());
     for (const day of [lifecycle.announcedAt, lifecycle.shutdownAt])
       if (day) expect(html).toContain(`datetime="${day}"`);
@@ -47,9 +47,9 @@ describe('a page agrees with the lookup', () => {
 });
 
 test('a page shows the cache rate in force, not the one before an announced change, and who may use the model', async () => {
-  const words = wordsOf(await text('/models/anthropic/claude-sonnet-5-5'));
+  const words = visibleWords(await text('/models/anthropic/claude-sonnet-5-5'));
   expect(words).toMatch(/Cached input \$0\.10?\b/);
-  const limited = wordsOf(await text('/models/openai/gpt-6-cyber'));
+  const limited = visibleWords(await text('/models/openai/gpt-6-cyber'));
   expect(limited).toContain('Access needs an organization that OpenAI approved for Daybreak Red');
 });
 
@@ -59,7 +59,7 @@ describe('prices and dates are plain', () => {
     async (path) => {
       const html = await text(path);
       const heads = [...html.matchAll(/<th role="columnheader"[^>]*>(.*?)<\/th>/gs)].map(([, head = '']) =>
-        wordsOf(head),
+        visibleWords(head),
       );
       expect(heads.filter((head) => /^(Input|Output)/.test(head))).toEqual(
         heads.filter((head) => /^(Input|Output) USD per million tokens/.test(head)),
@@ -75,7 +75,7 @@ describe('prices and dates are plain', () => {
     ['openai/tts-1', ['Characters $15.00 per million characters']],
     ['openai/gpt-image-2.6-sunburst', ['Image output $30.00 per million tokens']],
   ])('the price of %s has the unit of each of its rates', async (key, prices) => {
-    const words = wordsOf(await text(`/models/${key}`));
+    const words = visibleWords(await text(`/models/${key}`));
     for (const price of prices) expect(words).toContain(price);
   });
 

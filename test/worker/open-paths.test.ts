@@ -8,7 +8,7 @@ import { createApp } from '../../src/app.ts';
 import { REPLAY_HEADER } from '../../src/contract/envelope.ts';
 import type { Tenant } from '../support/api.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
-import { accountOf, callOf, mockVendor, newTenant as newGatewayTenant, usage } from '../support/gateway.ts';
+import { accountOf, mockVendor, newTenant as newGatewayTenant, readStoredCall, usage } from '../support/gateway.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -68,12 +68,12 @@ const json = (body: unknown, headers = {}) => ({
   body: JSON.stringify(body),
   headers: { 'Content-Type': 'application/json', ...headers },
 });
-const textOf = ({ body }: Asked) => new TextDecoder().decode(body);
-const jsonOf = (one: Asked) => JSON.parse(textOf(one)) as Record<string, unknown>;
+const decodeBody = ({ body }: Asked) => new TextDecoder().decode(body);
+const parseBody = (one: Asked) => JSON.parse(decodeBody(one)) as Record<string, unknown>;
 /** The record of a call. */
 const recorded = async (tenant: Tenant, callId: string) =>
   (await tenant.api.send('readCall', { params: { callId } })).data;
-const errorOf = async (response: Response) =>
+const readError = async (response: Response) =>
   (await response.json<{ error: { code: string; message: string; param: string | null } }>()).error;
 
 /** 2 USD per million prompt tokens. */
@@ -98,7 +98,7 @@ describe('a request to an open path', () => {
     expect(response.status).toBe(200);
     const [one] = asked as [Asked];
     expect([one.url, one.method]).toEqual([`${ORIGIN}/v1/rerank?top=3&x=%2F..`, 'POST']);
-    expect(textOf(one)).toBe('{"query": "q",  "model":"jina-reranker-v3","seed":12345678901234567890}');
+    expect(decodeBody(one)).toBe('{"query": "q",  "model":"jina-reranker-v3","seed":12345678901234567890}');
     expect(one.headers).toMatchObject({ authorization: `Bearer ${SECRET}`, 'x-region': 'eu', 'openai-beta': 'b' });
     expect(Object.keys(one.headers).filter((name) => ['x-api-key', 'cookie'].includes(name))).toEqual([]);
     expect(JSON.stringify(one.headers)).not.toContain(tenant.key);
@@ -131,7 +131,7 @@ describe('a request to an open path', () => {
       pricingStatus: 'FINAL',
       costUsdNano: '1630000',
     });
-    expect(await callOf(tenant, callId)).toMatchObject({ feature: 'search', tags: ['a', 'b'] });
+    expect(await readStoredCall(tenant, callId)).toMatchObject({ feature: 'search', tags: ['a', 'b'] });
     expect((await accountOf(tenant)).consumed).toMatchObject({ standardCalls: 1 });
   });
 
@@ -171,7 +171,7 @@ describe('a request to an open path', () => {
     expect((await ask(tenant.key, 'jina/v1/chat/completions', premium)).response.status).toBe(200);
     expect((await accountOf(tenant)).consumed).toMatchObject({ premiumCalls: 1 });
     const denied = await ask(tenant.key, 'jina/v1/chat/completions', premium);
-    expect([denied.response.status, (await errorOf(denied.response)).code]).toEqual([403, 'ENTITLEMENT_DENIED']);
+    expect([denied.response.status, (await readError(denied.response)).code]).toEqual([403, 'ENTITLEMENT_DENIED']);
     expect(asked).toHaveLength(1);
     expect((await ask(tenant.key, 'jina/v1/jobs/7', { method: 'GET' })).response.status).toBe(200);
     expect((await ask(tenant.key, 'jina/v1/jobs/7', { method: 'GET' })).response.status).toBe(200);
@@ -191,7 +191,7 @@ describe('a request to an open path', () => {
       ['jina/v1/chat/completions', { model: 'm', messages: [], web_search_options: {} }],
     ] as const) {
       const { response } = await ask(tenant.key, path, json(body));
-      expect([response.status, (await errorOf(response)).code], path).toEqual([403, 'ENTITLEMENT_DENIED']);
+      expect([response.status, (await readError(response)).code], path).toEqual([403, 'ENTITLEMENT_DENIED']);
     }
     expect(asked).toEqual([]);
     expect((await ask(tenant.key, 'jina/v1/rerank', json(RERANK))).response.status).toBe(200);
@@ -211,13 +211,13 @@ describe('a request to an open path', () => {
     answering(reranked);
     for (const request of [json(RERANK), { body: 'bytes', headers: { 'Content-Type': 'text/plain' } }]) {
       const refused = await ask(tenant.key, 'jina/v1/rerank', request);
-      expect((await errorOf(refused.response)).code).toBe('MODEL_NOT_PRICED');
+      expect((await readError(refused.response)).code).toBe('MODEL_NOT_PRICED');
     }
     expect(asked).toEqual([]);
     await price(tenant);
     await vi.waitFor(async () => {
       const { response } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
-      expect(await errorOf(response)).toMatchObject({ code: 'BOUND_UNKNOWN', component: 'endpoint' });
+      expect(await readError(response)).toMatchObject({ code: 'BOUND_UNKNOWN', component: 'endpoint' });
     }, 60_000);
     expect(asked).toEqual([]);
     await operator.send('updateOrganization', { params, body: { creditOpen: ['component:endpoint'] } });
@@ -268,7 +268,7 @@ describe('an answer', () => {
       expect(await response.text()).toBe(events);
       await rest();
       expect(await recorded(tenant, callId)).toMatchObject({ status: 'COMPLETED', ...pricing });
-      expect(jsonOf(asked[0] as Asked)).toEqual({ model: 'gpt-5.2', stream: true });
+      expect(parseBody(asked[0] as Asked)).toEqual({ model: 'gpt-5.2', stream: true });
     }
   });
 
@@ -283,7 +283,7 @@ describe('an answer', () => {
     );
     expect(await response.text()).toBe(cut);
     await rest();
-    expect(await callOf(tenant, callId)).toMatchObject({
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
       status: 'FAILED',
       outcome: { error: { code: 'VENDOR_STREAM_CUT' } },
     });
@@ -304,7 +304,7 @@ describe('an answer', () => {
     const { response, callId, rest } = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
     await expect(response.arrayBuffer()).rejects.toThrow();
     await rest();
-    expect(await callOf(tenant, callId)).toMatchObject({
+    expect(await readStoredCall(tenant, callId)).toMatchObject({
       status: 'FAILED',
       outcome: { error: { code: 'VENDOR_STREAM_CUT' } },
     });
@@ -324,7 +324,7 @@ describe('an answer', () => {
     const failed = await ask(tenant.key, 'jina/v1/rerank', json(RERANK));
     expect(failed.response.status).toBe(422);
     expect(await failed.response.json()).toEqual({ detail: 'the key [credential] is wrong', n: 1 });
-    const call = await callOf(tenant, failed.callId);
+    const call = await readStoredCall(tenant, failed.callId);
     expect(call).toMatchObject({ status: 'FAILED', outcome: { error: { code: 'VENDOR_HTTP_422' } } });
     expect(JSON.stringify(call)).not.toContain(SECRET);
 
@@ -407,13 +407,13 @@ describe('what is not open', () => {
     answering(reranked);
     const closed = await ask(tenant.key, 'jina/v1/files', { method: 'GET' });
     expect(closed.response.status).toBe(404);
-    const { code, message } = await errorOf(closed.response);
+    const { code, message } = await readError(closed.response);
     expect(code).toBe('NOT_FOUND');
     for (const open of OPEN) expect(message).toContain(open);
-    const none = await errorOf((await ask(tenant.key, 'google/v1beta/models/x:generateContent')).response);
+    const none = await readError((await ask(tenant.key, 'google/v1beta/models/x:generateContent')).response);
     expect(none).toMatchObject({ code: 'NOT_FOUND', message: expect.stringContaining('none is') });
     const unknown = await ask(tenant.key, 'nobody/v1/rerank');
-    expect([unknown.response.status, (await errorOf(unknown.response)).code]).toEqual([400, 'VENDOR_NOT_CONFIGURED']);
+    expect([unknown.response.status, (await readError(unknown.response)).code]).toEqual([400, 'VENDOR_NOT_CONFIGURED']);
     expect(asked).toEqual([]);
   });
 

@@ -277,11 +277,11 @@ describe('keys', () => {
     const rotate = (body: object) => operator.send('rotateKey', { params: { ...params, keyId: old.keyId }, body });
     const { data } = await rotate({ overlapHours: 0.0006 });
     expect(data).toMatchObject({ prefix: 'utk-', scopes, previous: { keyId: old.keyId } });
-    const statusOf = async (key: string) =>
+    const beginStatus = async (key: string) =>
       (await tenant.api.with(key).send('beginCall', { body: { customerId: 'rotation' } })).status;
-    expect(await statusOf(data.key)).toBe(200);
+    expect(await beginStatus(data.key)).toBe(200);
     await scheduler.wait(Date.parse(data.previous.expiresAt) - Date.now() + 1);
-    expect([await statusOf(old.key), await statusOf(data.key)]).toEqual([401, 200]);
+    expect([await beginStatus(old.key), await beginStatus(data.key)]).toEqual([401, 200]);
     expect((await rotate({})).refusal.message).toBe('the key has expired');
     expect((await rotate({ overlapHours: 1_000 })).refusal.message).toContain('overlapHours');
     const { items } = (await operator.send('listKeys', { params })).data;

@@ -12,8 +12,8 @@ beforeAll(async () => {
 });
 
 let serial = 0;
-const paramsOf = (modelKey: string) => ({ org: tenant.organizationId, modelKey });
-const put = (modelKey: string, body: object) => operator.send('setPrice', { params: paramsOf(modelKey), body });
+const priceParams = (modelKey: string) => ({ org: tenant.organizationId, modelKey });
+const put = (modelKey: string, body: object) => operator.send('setPrice', { params: priceParams(modelKey), body });
 async function cost(body: object) {
   serial += 1;
   const { callId } = (await tenant.api.send('beginCall', { body: { customerId: `c-${serial}`, feature: 'chat' } }))
@@ -95,7 +95,7 @@ describe('a price of components', () => {
       code: 'BAD_REQUEST',
       details: expect.arrayContaining([{ path, message: expect.any(String) }]),
     });
-    expect((await operator.send('readPrices', { params: paramsOf('refused-model') })).status).toBe(404);
+    expect((await operator.send('readPrices', { params: priceParams('refused-model') })).status).toBe(404);
   });
 });
 
@@ -107,14 +107,14 @@ describe('a price with a date', () => {
     await put('dated', { inputUsdPerMillion: 2, outputUsdPerMillion: 1, effectiveFrom: day(-1) });
     await put('dated', { inputUsdPerMillion: 3, outputUsdPerMillion: 1, effectiveFrom: day(1) });
     expect((await cost({ modelUsed: 'dated', inputTokens: 1 })).costUsdNano).toBe('2000');
-    const { items } = (await operator.send('readPrices', { params: paramsOf('dated') })).data;
+    const { items } = (await operator.send('readPrices', { params: priceParams('dated') })).data;
     expect(items.map(({ inputUsdPerMillion }) => inputUsdPerMillion)).toEqual([3, 2, 1]);
     const effectiveFrom = items[1]?.effectiveFrom ?? '';
-    const deleted = await operator.send('deletePrices', { params: paramsOf('dated'), query: { effectiveFrom } });
+    const deleted = await operator.send('deletePrices', { params: priceParams('dated'), query: { effectiveFrom } });
     expect(deleted.data).toEqual({ modelKey: 'dated', deleted: 1 });
     expect((await cost({ modelUsed: 'dated', inputTokens: 1 })).costUsdNano).toBe('1000');
-    expect((await operator.send('deletePrices', { params: paramsOf('dated') })).data.deleted).toBe(2);
-    expect((await operator.send('deletePrices', { params: paramsOf('dated') })).status).toBe(404);
+    expect((await operator.send('deletePrices', { params: priceParams('dated') })).data.deleted).toBe(2);
+    expect((await operator.send('deletePrices', { params: priceParams('dated') })).status).toBe(404);
     expect((await cost({ modelUsed: 'dated', inputTokens: 1 })).pricingUnavailableReason).toBe('MODEL_NOT_IN_CATALOG');
   });
 
@@ -155,7 +155,7 @@ describe('a price that states few rates', () => {
     });
     const strict = await put('claude-sonnet-4-6', { ...rates, strict: true });
     expect(strict.data.strict).toBe(true);
-    const { items } = (await operator.send('readPrices', { params: paramsOf('claude-sonnet-4-6') })).data;
+    const { items } = (await operator.send('readPrices', { params: priceParams('claude-sonnet-4-6') })).data;
     expect(items).toEqual([{ ...strict.data, modelKey: 'anthropic/claude-sonnet-4-6' }]);
     expect((await cost(used)).pricingUnavailableReason).toBe('RATE_NOT_IN_CATALOG: cacheWrite1h');
     const { data } = await tenant.api.send('readCall', { params: { callId: related.callId } });

@@ -10,7 +10,7 @@ import { COUNTED_CALLS_MAX, COUNTED_MS } from '../../durable-objects/customer/ta
 import { SEAM_TOKENS } from '../../src/gateway/demand/conversation.ts';
 import { planOnCredit, TWO_RATES } from '../support/credit-plans.ts';
 import { type FundedCustomer, fundedCustomer } from '../support/customer.ts';
-import { ask, BASE_URL, callOf, mockVendor, newTenant, vendor } from '../support/gateway.ts';
+import { ask, BASE_URL, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 mockVendor();
@@ -153,7 +153,7 @@ test('a vendor that counts the worst of what is known stays within the hold', as
     const bytes = messages.slice(1).reduce((sum, { content }) => sum + (content[0]?.text.length ?? 0), 0);
     return tokens + bytes + SEAM_TOKENS;
   }
-  const call = await callOf(world.tenant, worst.callId);
+  const call = await readStoredCall(world.tenant, worst.callId);
   expect(call?.outcome?.usage.inputTokens).toBe(Math.round(worstOf(before)));
   expect(worst.held).toBeGreaterThanOrEqual(worstOf(before));
   expect(call?.credit).not.toHaveProperty('exceededNanoUsd');
@@ -165,7 +165,7 @@ test('an answer that was lost is charged no more than the lower hold', async () 
   await turn(world, { messages: messages.slice(0, 1) });
   const lost = await turn(world, { messages }, { answer: () => new Response('no JSON', { status: 200 }) });
   expect(lost.status).toBe(502);
-  const charged = Number((await callOf(world.tenant, lost.callId))?.outcome?.charge?.amountNanoUsd) / 1e9;
+  const charged = Number((await readStoredCall(world.tenant, lost.callId))?.outcome?.charge?.amountNanoUsd) / 1e9;
   expect(charged).toBeGreaterThan(lost.counted * INPUT);
   expect(charged).toBeLessThanOrEqual(lost.held * INPUT + OUTPUT_TOKENS * OUTPUT + ROUNDING);
 });
@@ -226,7 +226,7 @@ describe('nothing is known', () => {
   });
 });
 
-const rowsOf = ({ tenant: { organizationId } }: OnCredit) =>
+const countedRows = ({ tenant: { organizationId } }: OnCredit) =>
   runInDurableObject(customerStub(organizationId, 'default'), (_, { storage }) =>
     storage.sql.exec<{ prompts: string }>('SELECT prompts FROM counted_prompts').toArray(),
   );
@@ -337,7 +337,7 @@ test('D1 gets no digest, and an erasure leaves none', async () => {
   const world = await onCredit();
   await turn(world, { messages: [said('user', words(2_000)), said('assistant', 'yes'), said('user', 'go on')] });
   await turn(world, { messages: [said('user', words(2_000)), said('assistant', 'yes'), said('user', 'go on')] });
-  const rows = await rowsOf(world);
+  const rows = await countedRows(world);
   const digests = rows.flatMap(({ prompts }) => (JSON.parse(prompts) as [string, number][]).map(([digest]) => digest));
   expect(digests).toHaveLength(2);
   await world.customer.settle();

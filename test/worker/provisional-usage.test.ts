@@ -22,7 +22,7 @@ const PRICE: ResolvedPrice = { available: true, card: rateCard({ input: '1000000
 const UNPRICED: ResolvedPrice = { available: false, reason: 'MODEL_NOT_IN_CATALOG' };
 
 /** An organization of its own with one customer, because sums are compared as a whole. */
-async function customerOf(customerId: string) {
+async function createCustomer(customerId: string) {
   const tenant = await createTenant(operator, PLAN);
   const { organizationId, api } = tenant;
   const stub = customerStub(organizationId, customerId);
@@ -72,10 +72,10 @@ async function customerOf(customerId: string) {
 
 describe('a call with provisional usage', () => {
   let tenant: Tenant;
-  let ann: Awaited<ReturnType<typeof customerOf>>;
+  let ann: Awaited<ReturnType<typeof createCustomer>>;
   let [callId, cut, plain]: string[] = [];
   beforeAll(async () => {
-    ann = await customerOf('ann');
+    ann = await createCustomer('ann');
     tenant = ann.tenant;
     callId = (await ann.lost('estimated')).callId;
     cut = (await ann.lost('partial', PRICE, { code: 'VENDOR_STREAM_CUT', message: 'it broke off' })).callId;
@@ -99,7 +99,7 @@ describe('a call with provisional usage', () => {
   });
 
   test('says so in the list of its customer, and has a row in D1 that does', async () => {
-    const bob = await customerOf('bob');
+    const bob = await createCustomer('bob');
     const { callId: lost } = await bob.lost('estimated');
     const known = await bob.reported();
     const params = { org: bob.tenant.organizationId, customerId: 'bob' };
@@ -155,7 +155,7 @@ describe('a call with provisional usage', () => {
 
 describe('sums say how much of them is provisional', () => {
   test('until reported figures replace it', async () => {
-    const carol = await customerOf('carol');
+    const carol = await createCustomer('carol');
     await carol.reported();
     expect(await carol.provisional()).toEqual([0, '0', 1]);
     const { callId } = await carol.lost('estimated');
@@ -170,7 +170,7 @@ describe('sums say how much of them is provisional', () => {
   });
 
   test('also if figures that are the same replace it: only their source changes', async () => {
-    const dora = await customerOf('dora');
+    const dora = await createCustomer('dora');
     const { callId } = await dora.lost('estimated', UNPRICED);
     expect(await dora.provisional()).toEqual([1, '0', 1]);
     const body = { reason: 'as estimated', modelUsed: 'm', ...USED };
@@ -179,7 +179,7 @@ describe('sums say how much of them is provisional', () => {
   });
 
   test('and a price that comes later is the price of an estimate', async () => {
-    const emma = await customerOf('emma');
+    const emma = await createCustomer('emma');
     const { callId } = await emma.lost('estimated', UNPRICED);
     expect(await emma.provisional()).toEqual([1, '0', 1]);
     const { organizationId } = emma.tenant;
@@ -193,7 +193,7 @@ describe('sums say how much of them is provisional', () => {
 });
 
 test("an application's figures are reported, whatever it says of them", async () => {
-  const finn = await customerOf('finn');
+  const finn = await createCustomer('finn');
   const callId = await finn.reported({ usageSource: 'estimated' });
   expect((await finn.read(callId)).usageSource).toBe('reported');
   const body = { customerId: 'finn', usage: { modelUsed: 'gpt-4o', ...USED, usageSource: 'estimated' } };

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/domain/account.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
-import { balanceOf } from '../../src/domain/wallet.ts';
+import { sumBalance } from '../../src/domain/wallet.ts';
 import type { EndCommand } from '../../src/objects/customer-commands.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -51,11 +51,11 @@ type Step =
 const amount = fc.integer({ min: 1, max: 12 });
 /** Hours after the start that no history reaches. */
 const expires = fc.constantFrom(null, 9_000, 9_001);
-const creditOf = (unit: 'USD' | 'CUSTOM1', amount: fc.Arbitrary<number>) =>
+const drawCredit = (unit: 'USD' | 'CUSTOM1', amount: fc.Arbitrary<number>) =>
   fc.record({ kind: fc.constant('credit' as const), unit: fc.constant(unit), amount, expires });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('increment' as const), amount }) },
-  { weight: 2, arbitrary: creditOf('CUSTOM1', amount) },
+  { weight: 2, arbitrary: drawCredit('CUSTOM1', amount) },
   { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
 );
 const steps = fc.array(step, { maxLength: 8 });
@@ -86,7 +86,7 @@ const call = fc.record({
 });
 const callSteps = fc.array(fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }), { maxLength: 8 });
 /** More or less the cost of a call: credits that are spent before the one that always exists, and that run out. */
-const usd = creditOf('USD', fc.integer({ min: 1, max: 40_000_000 }));
+const usd = drawCredit('USD', fc.integer({ min: 1, max: 40_000_000 }));
 const paidSteps = fc.array(
   fc.oneof({ weight: 3, arbitrary: call }, { weight: 2, arbitrary: step }, { weight: 2, arbitrary: usd }),
   { maxLength: 8 },
@@ -181,7 +181,7 @@ const plans = fc.record({
   graduated: fc.boolean(),
 });
 
-function planOf({
+function buildPlan({
   included,
   unlimited,
   credits,
@@ -221,12 +221,12 @@ function callPlanOf({ limit, markupPercent }: { limit: number | null; markupPerc
     limits: { standardCalls: limit, premiumCalls: limit, premiumTokens: null },
     reserveOutputTokens: 100,
     payg: { enabled: true, markupPercent },
-    customMeters: planOf({ included: 5, unlimited: false, credits: true, payg: true, graduated: true }).customMeters,
+    customMeters: buildPlan({ included: 5, unlimited: false, credits: true, payg: true, graduated: true }).customMeters,
   };
 }
 
 /** The customer's remaining and used amounts, without their history. */
-function stateOf(object: Clockwork) {
+function shownState(object: Clockwork) {
   const { meters, slots, wallet } = object.account() as Account;
   const {
     usage,
@@ -249,7 +249,7 @@ function stateOf(object: Clockwork) {
     reserved: Object.entries(meters.reserved).filter(([, quantity]) => quantity > 0),
     held: wallet.held,
     slot: { usage, overage, credits, unfunded, charged },
-    balances: [balanceOf(wallet, 'USD'), balanceOf(wallet, 'CUSTOM1')],
+    balances: [sumBalance(wallet, 'USD'), sumBalance(wallet, 'CUSTOM1')],
     credits: wallet.credits.map(({ unit, remaining, grantedAtMs }) => [unit, remaining, grantedAtMs]),
     unsettled: wallet.unsettled,
     // An hour with nothing left is the same as no hour.
@@ -268,7 +268,7 @@ function reverse(object: Clockwork, id: string, atMs: number) {
 const TO_BEGIN = { requested: { premium: true }, holdUsd: 0.01 };
 
 async function run(plan: object, history: readonly Step[], withMistake: boolean) {
-  let state: ReturnType<typeof stateOf> | undefined;
+  let state: ReturnType<typeof shownState> | undefined;
   await withObject(plan, async (object) => {
     const mistakes: string[] = [];
     const mistaken = (which = 0) => mistakes[which] ?? '';
@@ -312,7 +312,7 @@ async function run(plan: object, history: readonly Step[], withMistake: boolean)
     }
     await object.settle(nowMs + HOUR);
     expect(object.rows('charges')).toBe(0);
-    state = stateOf(object);
+    state = shownState(object);
   });
   return state;
 }
@@ -325,11 +325,11 @@ function agreeing(ofPlans: fc.Arbitrary<object>, histories: fc.Arbitrary<Step[]>
 }
 
 test.each([
-  ['a reversed increment leaves what a history without it', agreeing(plans.map(planOf), history)],
+  ['a reversed increment leaves what a history without it', agreeing(plans.map(buildPlan), history)],
   ['a reversed call leaves what a history without it', agreeing(callPlans.map(callPlanOf), callHistory)],
   ['two reversed calls leave what a history without them', agreeing(callPlans.map(callPlanOf), twoCalls)],
   ['an amended call leaves what a history with the right report', agreeing(callPlans.map(callPlanOf), amendedHistory)],
-  ['two reversed increments leave what a history without them', agreeing(plans.map(planOf), twice)],
+  ['two reversed increments leave what a history without them', agreeing(plans.map(buildPlan), twice)],
 ])(`%s would have left, with the seed ${seed}`, async (_of, property) => {
   await fc.assert(property, { seed, numRuns: RUNS, interruptAfterTimeLimit: SHRINK_MS_MAX });
 });
@@ -337,7 +337,7 @@ test.each([
 test(`two reversed increments leave what a history without them would have left, although others were blocked, with the seed ${seed}`, async () => {
   await fc.assert(
     fc.asyncProperty(plans, twiceBlocked, async (shape, steps) => {
-      const plan = planOf(shape);
+      const plan = buildPlan(shape);
       const [corrected, never] = [await run(plan, steps, true), await run(plan, steps, false)];
       // For an overdrawn balance, the credit that had paid is unknown.
       expect({ ...corrected, credits: null }).toEqual({ ...never, credits: null });
@@ -348,7 +348,7 @@ test(`two reversed increments leave what a history without them would have left,
 
 test('nobody pays for a unit that was blocked, if a paid one before it is reversed', async () => {
   const overage = { model: 'SINGLE', priceUsd: '1', per: '1' };
-  const plan = { ...planOf({ included: 0, unlimited: false, credits: false, payg: true, graduated: false }) };
+  const plan = { ...buildPlan({ included: 0, unlimited: false, credits: false, payg: true, graduated: false }) };
   plan.customMeters.CUSTOM1.overage = overage;
   const usd = (amount: number) => BigInt(amount) * 10n ** 9n;
   await withObject(plan, async (object) => {
@@ -358,7 +358,7 @@ test('nobody pays for a unit that was blocked, if a paid one before it is revers
     const reverseAndRead = async (eventId: string) => {
       const { returned } = accepted(object.reverseMeterEvent(eventId, START));
       await object.settle(START);
-      return [returned.overage, returned.unfunded, balanceOf((object.account() as Account).wallet, 'USD')];
+      return [returned.overage, returned.unfunded, sumBalance((object.account() as Account).wallet, 'USD')];
     };
     const [one, three, blocked] = [use(1), use(3), use(1)];
     await object.settle(START);

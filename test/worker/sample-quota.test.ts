@@ -180,13 +180,13 @@ describe('health', () => {
       );
     const columns = `organization_id, customer_id, subscription_id, subscription_version, plan_id, usage_plan_version_id, created_at_ms,
       last_replenished_at_ms, next_replenish_at_ms, revision`;
-    const customerOf = (organizationId: string, n: number) => [
+    const customerRow = (organizationId: string, n: number) => [
       ...[organizationId, `c${n}`, 's', 1, 'p', 'p:v1'],
       ...[1, 1, 2, 1],
     ];
     await insert('customers', columns, [
-      ...Array.from({ length: 50 }, (_, n) => customerOf(many.organizationId, n)),
-      ...[busy, ...small].map(({ organizationId }) => customerOf(organizationId, 0)),
+      ...Array.from({ length: 50 }, (_, n) => customerRow(many.organizationId, n)),
+      ...[busy, ...small].map(({ organizationId }) => customerRow(organizationId, 0)),
     ]);
     const today = Math.floor(Date.now() / 86_400_000) * 86_400_000;
     const days = [0, 6, 7].map((ago) => [

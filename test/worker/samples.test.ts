@@ -50,9 +50,9 @@ function exported(query: Record<string, string> = {}, of = tenant): Promise<Resp
   }) as unknown as Promise<Response>;
 }
 /** workerd takes JSON Lines for no text. */
-const textOf = async (response: Response) => new TextDecoder().decode(await response.arrayBuffer());
-const linesOf = async (query: Record<string, string> = {}, of = tenant): Promise<Sample[]> => {
-  const text = await textOf(await exported(query, of));
+const readText = async (response: Response) => new TextDecoder().decode(await response.arrayBuffer());
+const exportLines = async (query: Record<string, string> = {}, of = tenant): Promise<Sample[]> => {
+  const text = await readText(await exported(query, of));
   return text === ''
     ? []
     : text
@@ -134,7 +134,7 @@ describe('a sample', () => {
     const body = { provider: 'openai', input };
     const { sampleId } = (await store(body)).data;
     expect((await read(sampleId)).data.input).toEqual(JSON.parse(JSON.stringify(input)));
-    expect((await linesOf()).find((sample) => sample.sampleId === sampleId)?.input).toEqual(
+    expect((await exportLines()).find((sample) => sample.sampleId === sampleId)?.input).toEqual(
       JSON.parse(JSON.stringify(input)),
     );
   });
@@ -188,7 +188,7 @@ function nested(levels: number): unknown {
 
 describe('the body', () => {
   const LIMIT = 307_200;
-  const bodyOf = (bytes: number, sampleId: string) => {
+  const paddedSample = (bytes: number, sampleId: string) => {
     const empty = JSON.stringify({ sampleId, provider: 'openai', input: '' });
     return JSON.stringify({ sampleId, provider: 'openai', input: 'x'.repeat(bytes - empty.length) });
   };
@@ -215,10 +215,10 @@ describe('the body', () => {
       ['whole', (body: string) => body],
       ['streamed', streamed],
     ] as const) {
-      const fits = bodyOf(LIMIT, `fits-${name}`);
+      const fits = paddedSample(LIMIT, `fits-${name}`);
       expect(new TextEncoder().encode(fits).byteLength).toBe(307_200);
       expect((await post(send(fits))).status).toBe(200);
-      const { status, answer } = await post(send(bodyOf(LIMIT + 1, `too-large-${name}`)));
+      const { status, answer } = await post(send(paddedSample(LIMIT + 1, `too-large-${name}`)));
       expect([status, answer.result.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
       expect((await read(`fits-${name}`)).data.input).toHaveLength(
         LIMIT - JSON.stringify({ sampleId: `fits-${name}`, ...MINIMAL, input: '' }).length,
@@ -252,7 +252,7 @@ describe('a retry', () => {
       first.body.result,
       first.data,
     ]);
-    expect((await linesOf()).filter(({ sampleId }) => sampleId === 'retry-1')).toHaveLength(1);
+    expect((await exportLines()).filter(({ sampleId }) => sampleId === 'retry-1')).toHaveLength(1);
   });
 
   test('with other content is 409, and the first is kept', async () => {
@@ -352,7 +352,7 @@ describe('the operator', () => {
     [{ customerId: 'nobody' }, []],
   ])('finds them by %j, in a list and in an export', async (query, expected) => {
     expect(ids((await list(query, own)).items)).toEqual(expected);
-    expect(ids(await linesOf(query, own))).toEqual(expected);
+    expect(ids(await exportLines(query, own))).toEqual(expected);
   });
 
   test.each<[string, Record<string, string>]>([
@@ -371,7 +371,7 @@ describe('the operator', () => {
     const response = await exported({ customerId: 'ann' }, own);
     expect(response.headers.get('Content-Type')).toBe('application/jsonl; charset=utf-8');
     expect(response.headers.get('Cache-Control')).toBe('private, no-store');
-    const text = await textOf(response);
+    const text = await readText(response);
     expect(text.endsWith('\n')).toBe(true);
     for (const line of text.trimEnd().split('\n')) {
       const sample = JSON.parse(line) as Sample;
@@ -399,7 +399,7 @@ describe('the operator', () => {
     expect((await read('s1', other)).data.input).toBe('theirs');
     expect((await read('s1', own)).data.input).toBe('prompt 1');
     expect(ids((await list({}, other)).items)).toEqual(['s1']);
-    expect(ids(await linesOf({}, other))).toEqual(['s1']);
+    expect(ids(await exportLines({}, other))).toEqual(['s1']);
     expect(
       (await operator.send('deleteSample', { params: { org: other.organizationId, sampleId: 's2' } })).status,
     ).toBe(404);
@@ -417,7 +417,7 @@ describe('the end of a retention', () => {
     await shift('over', { expiresAtMs: Date.now() }, own);
     expect((await read('over', own)).refusal.code).toBe('NOT_FOUND');
     expect((await list({}, own)).items.map(({ sampleId }) => sampleId)).toEqual(['left']);
-    expect((await linesOf({}, own)).map(({ sampleId }) => sampleId)).toEqual(['left']);
+    expect((await exportLines({}, own)).map(({ sampleId }) => sampleId)).toEqual(['left']);
     expect(
       (await operator.send('deleteSample', { params: { org: own.organizationId, sampleId: 'over' } })).status,
     ).toBe(404);

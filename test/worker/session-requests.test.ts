@@ -18,7 +18,7 @@ const refuses = () =>
 
 const tenant = await newTenant();
 
-async function tokenOf(customerId: string, more: object = {}): Promise<string> {
+async function createToken(customerId: string, more: object = {}): Promise<string> {
   return (await tenant.api.send('createClientSession', { body: { customerId, ...more } })).data.token;
 }
 
@@ -52,19 +52,19 @@ describe('a session has 60 in a minute', () => {
       asked += 1;
       return refuses();
     };
-    const token = await tokenOf('refused');
+    const token = await createToken('refused');
     expect(await statusesOf(MAX + 20, () => chat(token))).toEqual({ 400: MAX, 429: 20 });
     await expectRefused(token);
     expect(asked).toBe(MAX);
     // Another session of the same customer, and the backend, go on.
     vendor.answers = answers;
-    expect((await chat(await tokenOf('refused'))).status).toBe(200);
+    expect((await chat(await createToken('refused'))).status).toBe(200);
     expect((await chat(tenant.key, { customer: 'refused' })).status).toBe(200);
   });
 
   test('of savings that it records', async () => {
     vendor.answers = answers;
-    const token = await tokenOf('savings');
+    const token = await createToken('savings');
     const { callId } = await chat(token);
     const api = operator.with(token);
     const save = (at: number) =>
@@ -100,7 +100,7 @@ describe('a session has 60 in a minute', () => {
     ['for another customer', { customer: 'somebody-else' }],
     ['for a model that nobody knows', { model: 'nobody/knows' }],
   ])('of requests %s', async (name, body) => {
-    const token = await tokenOf(`worker ${name}`);
+    const token = await createToken(`worker ${name}`);
     const statuses = await statusesOf(MAX + 5, () => chat(token, body));
     expect(statuses[429]).toBe(5);
     expect(Object.keys(statuses).every((status) => Number(status) >= 400)).toBe(true);
@@ -125,7 +125,7 @@ describe('a session has 60 in a minute', () => {
 
 test('calls that work are not counted, however many there are', async () => {
   vendor.answers = answers;
-  const token = await tokenOf('works');
+  const token = await createToken('works');
   for (let round = 0; round < 3; round += 1)
     expect(await statusesOf(MAX / 2, () => chat(token))).toEqual({ 200: MAX / 2 });
   vendor.answers = refuses;
@@ -138,12 +138,12 @@ test('a user who gets one token after the other is one session', async () => {
   vendor.answers = refuses;
   const statuses: number[] = [];
   for (let at = 0; at < 3; at += 1) {
-    const token = await tokenOf('team', { customerUserId: 'u-1' });
+    const token = await createToken('team', { customerUserId: 'u-1' });
     const found = await statusesOf(MAX / 2, () => chat(token));
     statuses.push(found[400] ?? 0, found[429] ?? 0);
   }
   expect(statuses).toEqual([30, 0, 30, 0, 0, 30]);
-  expect((await chat(await tokenOf('team', { customerUserId: 'u-2' }))).status).toBe(400);
+  expect((await chat(await createToken('team', { customerUserId: 'u-2' }))).status).toBe(400);
 });
 
 test('calls that the plan denies count', async () => {

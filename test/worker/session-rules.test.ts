@@ -18,7 +18,7 @@ beforeAll(async () => {
   tenant = await newTenant();
 });
 
-const tokenOf = async (body: object = {}, of: Tenant = tenant) =>
+const createToken = async (body: object = {}, of: Tenant = tenant) =>
   (await of.api.send('createClientSession', { body: { customerId: 'ann', ...body } })).data.token;
 
 /** The gateway's answer to a session, and the resulting call. */
@@ -76,15 +76,19 @@ describe('creating a session', () => {
 describe('a request with a session', () => {
   test('is filed under the feature and the tags of the session', async () => {
     vendor.answers = answers;
-    const { call } = await chat(await tokenOf({ feature: 'helper', tags: ['web', 'beta'] }));
+    const { call } = await chat(await createToken({ feature: 'helper', tags: ['web', 'beta'] }));
     expect(call).toMatchObject({ status: 'COMPLETED', customerId: 'ann', feature: 'helper', tags: ['web', 'beta'] });
-    const plain = await chat(await tokenOf(), { customer: null, feature: null, tags: null });
+    const plain = await chat(await createToken(), { customer: null, feature: null, tags: null });
     expect([plain.call?.feature, plain.call?.tags]).toEqual([undefined, undefined]);
   });
 
   test('may name its own customer, in the body and in the header, and a user', async () => {
     vendor.answers = answers;
-    const { call } = await chat(await tokenOf(), { customer: 'ann', user: 'u-1' }, { 'x-usage-customer-id': 'ann' });
+    const { call } = await chat(
+      await createToken(),
+      { customer: 'ann', user: 'u-1' },
+      { 'x-usage-customer-id': 'ann' },
+    );
     expect(call).toMatchObject({ customerId: 'ann', customerUserId: 'u-1' });
   });
 
@@ -101,13 +105,13 @@ describe('a request with a session', () => {
       { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }] },
     ],
   ])('is refused by the field %s, and no vendor is asked', async (param, body) => {
-    const { status, error, call } = await chat(await tokenOf(), body);
+    const { status, error, call } = await chat(await createToken(), body);
     expect([status, error.code, error.param, call]).toEqual([400, 'FIELD_NOT_ALLOWED', param, null]);
   });
 
   test('is refused by its field on the other route as well', async () => {
     const { status, error } = await chat(
-      await tokenOf(),
+      await createToken(),
       { messages: null, input: 'x', previous_response_id: 'resp_1' },
       {},
       '/v1/responses',
@@ -119,7 +123,7 @@ describe('a request with a session', () => {
     ['customer', { customer: 'bob' }, {}],
     ['x-usage-customer-id', {}, { 'x-usage-customer-id': 'bob' }],
   ])('speaks for nobody else by %s', async (param, body, headers) => {
-    const { status, error } = await chat(await tokenOf(), body, headers);
+    const { status, error } = await chat(await createToken(), body, headers);
     expect([status, error.code, error.param]).toEqual([403, 'CUSTOMER_FORBIDDEN', param]);
   });
 
@@ -137,7 +141,7 @@ describe('a request with a session', () => {
 
   test('uses only the models of the session, and three at most', async () => {
     vendor.answers = answers;
-    const token = await tokenOf({ models: ['gpt-4o-mini', 'openai/gpt-5.2'] });
+    const token = await createToken({ models: ['gpt-4o-mini', 'openai/gpt-5.2'] });
     expect((await chat(token, { model: 'openai/gpt-4o-mini', models: ['gpt-5.2'] })).status).toBe(200);
     const other = await chat(token, { model: 'gpt-5.2', models: ['gpt-4o'] });
     expect([other.status, other.error.code, other.error.param, other.call]).toEqual([
@@ -147,7 +151,7 @@ describe('a request with a session', () => {
       null,
     ]);
     const four = { model: 'gpt-5.2', models: ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1'] };
-    const many = await chat(await tokenOf(), four);
+    const many = await chat(await createToken(), four);
     expect([many.status, many.error.code, many.error.param]).toEqual([400, 'BAD_REQUEST', 'models']);
     expect((await chat(tenant.key, four)).status).toBe(200);
   });
@@ -156,7 +160,7 @@ describe('a request with a session', () => {
 describe('the metering interface', () => {
   let session: Api;
   beforeAll(async () => {
-    session = operator.with(await tokenOf());
+    session = operator.with(await createToken());
   });
 
   test.each<[string, object]>([
@@ -199,16 +203,16 @@ describe("a session's idempotency key", () => {
 
   test('belongs to its own customer: the backend may use the same one for any customer', async () => {
     vendor.answers = answers;
-    const { status, callId } = await chat(await tokenOf(), {}, key('order-1'));
+    const { status, callId } = await chat(await createToken(), {}, key('order-1'));
     expect([status, callId]).toEqual([200, expect.stringMatching(/^dk-[\w-]{43}\.s[\w-]{22}\.[0-9a-z]+$/)]);
     const { data } = await tenant.api.send('beginCall', { body: { customerId: 'bob' }, headers: key('order-1') });
     expect(data.callId).toBe('order-1');
     const own = await tenant.api.send('beginCall', { body: { customerId: 'ann' }, headers: key('order-2') });
-    expect((await chat(await tokenOf(), {}, key('order-2'))).status).toBe(200);
+    expect((await chat(await createToken(), {}, key('order-2'))).status).toBe(200);
     expect(
       (await tenant.api.send('endCall', { body: { callId: own.data.callId, modelUsed: 'gpt-4o' } })).data.status,
     ).toBe('COMPLETED');
-    expect((await chat(await tokenOf({ customerId: 'bob' }), {}, key('order-1'))).status).toBe(200);
+    expect((await chat(await createToken({ customerId: 'bob' }), {}, key('order-1'))).status).toBe(200);
   });
 
   test('replays the answer of the same request, also in another session of the customer, and refuses another request', async () => {
@@ -217,23 +221,23 @@ describe("a session's idempotency key", () => {
       asked += 1;
       return answers(url, body);
     };
-    const first = await chat(await tokenOf(), {}, key('again'));
-    const second = await chat(await tokenOf(), {}, key('again'));
+    const first = await chat(await createToken(), {}, key('again'));
+    const second = await chat(await createToken(), {}, key('again'));
     expect([second.callId, second.json, second.headers.get('idempotency-replayed'), asked]).toEqual([
       first.callId,
       first.json,
       'true',
       1,
     ]);
-    const other = await chat(await tokenOf(), { seed: 1 }, key('again'));
+    const other = await chat(await createToken(), { seed: 1 }, key('again'));
     expect([other.status, other.error.code, asked]).toEqual([409, 'IDEMPOTENCY_KEY_CONFLICT', 1]);
-    const another = await chat(await tokenOf({ tags: ['x'] }), {}, key('again'));
+    const another = await chat(await createToken({ tags: ['x'] }), {}, key('again'));
     expect([another.status, another.error.code, asked]).toEqual([409, 'IDEMPOTENCY_KEY_CONFLICT', 1]);
   });
 
   test('names a call that the backend can read', async () => {
     vendor.answers = answers;
-    const { callId } = await chat(await tokenOf(), {}, key('readable'));
+    const { callId } = await chat(await createToken(), {}, key('readable'));
     const { data } = await tenant.api.send('readCall', { params: { callId } });
     expect(data).toMatchObject({ callId, customerId: 'ann', status: 'COMPLETED', modelUsed: 'gpt-5.2' });
     const stranger = await createTenant(operator);
@@ -243,7 +247,7 @@ describe("a session's idempotency key", () => {
   test('of a reserved form is an ordinary key, and reaches no call of the backend', async () => {
     vendor.answers = answers;
     const { data } = await tenant.api.send('beginCall', { body: { customerId: 'ann' } });
-    const { status, callId } = await chat(await tokenOf(), {}, key(data.callId));
+    const { status, callId } = await chat(await createToken(), {}, key(data.callId));
     expect([status, callId === data.callId]).toEqual([200, false]);
   });
 
@@ -254,7 +258,7 @@ describe("a session's idempotency key", () => {
       const promptCompression = { provider: 'toon', originalTokens, compressedTokens: 10, techniques: [] };
       return api.send('compressPrompt', { body: { callId, promptCompression }, headers: key('record-1') });
     };
-    const session = operator.with(await tokenOf());
+    const session = operator.with(await createToken());
     expect((await compress(session, 20)).data.savedTokens).toBe(10);
     expect((await compress(tenant.api, 30)).data.savedTokens).toBe(20);
     expect((await compress(session, 20)).headers.get('idempotency-replayed')).toBe('true');
@@ -265,7 +269,7 @@ describe("a session's idempotency key", () => {
 describe('savings that a session reports', () => {
   let session: Api;
   beforeAll(async () => {
-    session = operator.with(await tokenOf());
+    session = operator.with(await createToken());
   });
   const begin = async () =>
     (await tenant.api.send('beginCall', { body: { customerId: 'ann', feature: crypto.randomUUID() } })).data.callId;
@@ -329,7 +333,7 @@ describe('savings that a session reports', () => {
       limits: { standardCalls: 0, premiumCalls: 0 },
     });
     const denied = (await none.api.send('beginCall', { body: { customerId: 'ann' } })).data;
-    const own = operator.with(await tokenOf({}, none));
+    const own = operator.with(await createToken({}, none));
     expect((await report(own, denied.callId, 1, 0)).refusal).toMatchObject(refused('originalTokens', 0));
   });
 });

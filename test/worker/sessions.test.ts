@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 const createKey = async (body: object) =>
   (await operator.send('createKey', { params, body: { name: 'k', ...body } })).data;
-const sessionOf = async (key: string, body: object = { customerId: 'alice' }) =>
+const createSession = async (key: string, body: object = { customerId: 'alice' }) =>
   (await tenant.api.with(key).send('createClientSession', { body })).data;
 
 /** Routes of each client scope, guarded like the app's own; they answer with the token's customer. */
@@ -62,7 +62,7 @@ describe('a client session', () => {
   test('is a token of five minutes for one customer', async () => {
     const { key, keyId } = await createKey({ scopes: ['gateway:invoke', 'usage:read'] });
     const beforeMs = Date.now();
-    const session = await sessionOf(key, { customer_id: 'alice', customer_user_id: 'u-1' });
+    const session = await createSession(key, { customer_id: 'alice', customer_user_id: 'u-1' });
     expect(session).toEqual({
       token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
       tokenType: 'Bearer',
@@ -83,7 +83,7 @@ describe('a client session', () => {
     expect(Date.parse(session.expiresAt)).toBe((payload.exp ?? 0) * 1_000);
     expect(Date.parse(session.expiresAt) - beforeMs).toBeLessThanOrEqual(300_000 + (Date.now() - beforeMs));
     expect(session.token).not.toContain(key.slice(4));
-    expect((await sessionOf(key)).customerUserId).toBeNull();
+    expect((await createSession(key)).customerUserId).toBeNull();
   });
 
   test.each([
@@ -96,7 +96,7 @@ describe('a client session', () => {
     [['usage:write', 'customers:write', 'compression:invoke'], ['compression:run']],
   ])('of a key with %j may %j', async (scopes, inherited) => {
     const { key } = await createKey({ scopes });
-    const { scopes: given, token } = await sessionOf(key);
+    const { scopes: given, token } = await createSession(key);
     expect(given).toEqual(inherited);
     const expected = Object.values(CLIENT_SCOPES).map((scope) => (inherited.includes(scope) ? 200 : 403));
     expect(await statuses(token)).toEqual(expected);
@@ -106,7 +106,7 @@ describe('a client session', () => {
     ['gk-', ['gateway:chat']],
     ['cmp-', ['compression:run']],
   ])('can be created by a key with the legacy prefix %s', async (prefix, scopes) => {
-    expect((await sessionOf((await createKey({ prefix })).key)).scopes).toEqual(scopes);
+    expect((await createSession((await createKey({ prefix })).key)).scopes).toEqual(scopes);
   });
 
   test.each([['usage:read'], ['usage:write', 'customers:read', 'customers:write']])(
@@ -139,7 +139,7 @@ describe('a client session', () => {
   );
 
   test('acts for its own organization and customer, whatever else is sent', async () => {
-    const { token } = await sessionOf((await createKey({})).key, { customerId: 'bob', customerUserId: 'u-2' });
+    const { token } = await createSession((await createKey({})).key, { customerId: 'bob', customerUserId: 'u-2' });
     const headers = { Authorization: `Bearer ${token}`, 'x-usage-customer-id': 'alice' };
     expect((await ask(token, 'gateway:chat', headers)).body).toEqual({
       organizationId: tenant.organizationId,
@@ -174,7 +174,7 @@ describe('a token', () => {
     },
   );
 
-  const claimsOf = async (change: Partial<SessionClaims> = {}): Promise<SessionClaims> => {
+  const buildClaims = async (change: Partial<SessionClaims> = {}): Promise<SessionClaims> => {
     const { keyId } = await createKey({});
     const scopes = ['gateway:chat', 'compression:run'];
     return {
@@ -189,7 +189,7 @@ describe('a token', () => {
   };
   const payload = async (change: object = {}) => {
     const atSeconds = Math.floor(Date.now() / 1_000);
-    return { ...(await claimsOf()), iss: 'callmeter', iat: atSeconds, exp: atSeconds + 300, ...change };
+    return { ...(await buildClaims()), iss: 'callmeter', iat: atSeconds, exp: atSeconds + 300, ...change };
   };
   const unsigned = (header: object, claims: object) =>
     `${[header, claims].map((part) => btoa(JSON.stringify(part)).replaceAll('=', '')).join('.')}.`;
@@ -200,27 +200,27 @@ describe('a token', () => {
     ['nothing but dots', async () => '..'],
     [
       'signed by somebody else',
-      async () => signSession('another-session-secret-of-32-characters', await claimsOf(), Date.now(), 300),
+      async () => signSession('another-session-secret-of-32-characters', await buildClaims(), Date.now(), 300),
     ],
-    ['past its five minutes', async () => signSession(SECRET, await claimsOf(), Date.now() - 301_000, 300)],
+    ['past its five minutes', async () => signSession(SECRET, await buildClaims(), Date.now() - 301_000, 300)],
     ['of another issuer', async () => sign(await payload({ iss: 'somebody' }), SECRET, 'HS256')],
     ['of another algorithm', async () => sign(await payload(), SECRET, 'HS512')],
     ['without a signature', async () => unsigned({ alg: 'none', typ: 'JWT' }, await payload())],
     [
       'with its signature cut off',
-      async () => (await signSession(SECRET, await claimsOf(), Date.now(), 300)).replace(/[^.]+$/, ''),
+      async () => (await signSession(SECRET, await buildClaims(), Date.now(), 300)).replace(/[^.]+$/, ''),
     ],
     [
       'of a key that never was',
-      async () => signSession(SECRET, await claimsOf({ keyId: asKeyId('key_nobody') }), Date.now(), 300),
+      async () => signSession(SECRET, await buildClaims({ keyId: asKeyId('key_nobody') }), Date.now(), 300),
     ],
     [
       'of the key of another organization',
-      async () => signSession(SECRET, await claimsOf({ organizationId: asOrganizationId('x') }), Date.now(), 300),
+      async () => signSession(SECRET, await buildClaims({ organizationId: asOrganizationId('x') }), Date.now(), 300),
     ],
     [
       'for the widget',
-      async () => signSession(SECRET, await claimsOf({ kind: 'embed', scopes: ['embeds:read'] }), Date.now(), 300),
+      async () => signSession(SECRET, await buildClaims({ kind: 'embed', scopes: ['embeds:read'] }), Date.now(), 300),
     ],
   ])('%s is 401', async (_, make) => {
     const token = await make();
@@ -231,13 +231,17 @@ describe('a token', () => {
   });
 
   test('works until its last second, and grants no scope that its key does not have', async () => {
-    expect(await statuses(await signSession(SECRET, await claimsOf(), Date.now() - 290_000, 300))).toEqual([200, 200]);
+    expect(await statuses(await signSession(SECRET, await buildClaims(), Date.now() - 290_000, 300))).toEqual([
+      200, 200,
+    ]);
     const { keyId } = await createKey({ scopes: ['compression:invoke'] });
-    expect(await statuses(await signSession(SECRET, await claimsOf({ keyId }), Date.now(), 300))).toEqual([403, 200]);
+    expect(await statuses(await signSession(SECRET, await buildClaims({ keyId }), Date.now(), 300))).toEqual([
+      403, 200,
+    ]);
   });
 
   test('with another payload under its signature is 401', async () => {
-    const { token } = await sessionOf((await createKey({})).key);
+    const { token } = await createSession((await createKey({})).key);
     const [header, , signature] = token.split('.');
     const forged = btoa(JSON.stringify(await payload({ customerId: 'eve' }))).replaceAll('=', '');
     expect(await statuses(`${header}.${forged}.${signature}`)).toEqual([401, 401]);
@@ -245,7 +249,7 @@ describe('a token', () => {
 
   test('ends at once when its key is revoked', async () => {
     const { key, keyId } = await createKey({});
-    const { token } = await sessionOf(key);
+    const { token } = await createSession(key);
     expect(await statuses(token)).toEqual([200, 200]);
     const keepUsing = Promise.all(Array.from({ length: 10 }, () => statuses(token)));
     await operator.send('revokeKey', { params: { ...params, keyId } });
@@ -255,7 +259,7 @@ describe('a token', () => {
 
   test('loses scopes at once with its key, and never gains any', async () => {
     const { key, keyId } = await createKey({ scopes: ['gateway:invoke'] });
-    const { token } = await sessionOf(key);
+    const { token } = await createSession(key);
     const edit = (scopes: Scope[]) => operator.send('updateKey', { params: { ...params, keyId }, body: { scopes } });
     await edit(['gateway:invoke', 'compression:invoke']);
     expect(await statuses(token)).toEqual([200, 403]);
@@ -321,7 +325,7 @@ describe('an embed session', () => {
 test('without a secret no session can be created, and no token is valid', async () => {
   const { default: app } = await import('../../src/index.ts');
   const { key } = await createKey({});
-  const { token } = await sessionOf(key);
+  const { token } = await createSession(key);
   const { SESSION_SECRET: _secret, ...env } = bindings;
   const send = async (credential: string) => {
     const headers = { Authorization: `Bearer ${credential}`, Accept: MEDIA_TYPE, 'Content-Type': 'application/json' };

@@ -34,7 +34,7 @@ const list = async ({ organizationId }: Tenant, query: Record<string, string> = 
   (await operator.send('listOutbox', { params: { org: organizationId }, query })).data;
 const resend = ({ organizationId }: Tenant, headers: Record<string, string> = {}) =>
   operator.send('resendOutbox', { params: { org: organizationId }, headers });
-const eventsOf = async ({ organizationId }: Tenant, action: string) =>
+const listEvents = async ({ organizationId }: Tenant, action: string) =>
   (await operator.send('listEvents', { query: { organizationId } })).data.items.filter(
     (event) => event.action === action,
   );
@@ -94,7 +94,7 @@ describe('changes that D1 refused', () => {
       await operator.send('readCustomer', { params: { org: tenant.organizationId, customerId: 'ann' } })
     ).data;
     expect(outbox).toMatchObject({ pending: 0, failures: 0, lastError: null, setAside: 3 });
-    const events = await eventsOf(tenant, 'outbox.set_aside');
+    const events = await listEvents(tenant, 'outbox.set_aside');
     expect(events.map(({ subject, after }) => `${subject} ${(after as { id: string }).id}`).sort()).toEqual(
       ids.map((id, n) => `${n < 3 ? 'ann' : 'ben'} ${id}`),
     );
@@ -105,7 +105,7 @@ describe('changes that D1 refused', () => {
     const other = await createTenant(operator);
     expect(await list(other)).toEqual({ items: [], nextCursor: null });
     expect((await resend(other)).data).toEqual({ rows: 0, customers: 0, more: false });
-    expect(await eventsOf(other, 'outbox.resend')).toEqual([]);
+    expect(await listEvents(other, 'outbox.resend')).toEqual([]);
     const nowhere = { org: crypto.randomUUID() };
     expect((await operator.send('listOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
     expect((await operator.send('resendOutbox', { params: nowhere })).refusal.code).toBe('NOT_FOUND');
@@ -138,7 +138,7 @@ describe('changes that D1 refused', () => {
       status: 'ok',
       setAside: { rows: 0, oldestAt: null },
     });
-    const events = await eventsOf(tenant, 'outbox.resend');
+    const events = await listEvents(tenant, 'outbox.resend');
     expect(events.map(({ actor, after }) => [actor, after])).toEqual(Array(2).fill(['operator', first.data]));
   });
 

@@ -49,7 +49,7 @@ function take(object: Clockwork, { kind, call }: Step, atMs: number, opened: Map
 }
 
 /** The whole remaining state, except random parts. */
-function leftOf(object: Clockwork) {
+function shownState(object: Clockwork) {
   const { meters, wallet, revision } = object.account() ?? {};
   return {
     account: { meters, wallet, revision },
@@ -86,7 +86,7 @@ async function run(object: Clockwork, taken: Step[], way: (typeof WAYS)[number])
     answers.push(...outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : 'broken')));
     from = to;
   }
-  return { answers, left: leftOf(object) };
+  return { answers, left: shownState(object) };
 }
 
 test('commands have the same results and effects, alone and in one transaction', {
@@ -108,7 +108,7 @@ test('a failed transaction keeps no effect of its commands', async () => {
     accepted(object.begin('a', START));
     accepted(object.end('a', START + 1));
     accepted(object.begin('b', START + 2));
-    const before = leftOf(object);
+    const before = shownState(object);
     const failing = () =>
       object.inOneTransaction(START + 3, () => {
         accepted(object.end('b', START + 3));
@@ -117,7 +117,7 @@ test('a failed transaction keeps no effect of its commands', async () => {
         throw new Error('broken');
       });
     expect(failing).toThrow('broken');
-    expect(leftOf(object)).toEqual(before);
+    expect(shownState(object)).toEqual(before);
     expect(accepted(object.end('b', START + 4)).callId).toBe('b');
     expect(object.query('SELECT completed_calls FROM usage_hours')).toEqual([{ completed_calls: 2 }]);
   });

@@ -326,15 +326,15 @@ describe('retention', () => {
     await withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
       const begin = (atMs: number, feature = 'f') =>
         object.begin('', atMs, { feature }, { source: 'session', hash: 'a'.repeat(32) });
-      const refusalOf = (answer: ReturnType<typeof begin>) => (answer.ok ? null : answer.refusal.code);
+      const refusalCode = (answer: ReturnType<typeof begin>) => (answer.ok ? null : answer.refusal.code);
       const first = accepted(begin(START)).callId;
       expect(first).toMatch(/^dk-[\w-]{43}\.s[\w-]{22}\./);
       accepted(object.end(first, START + 1_000));
       expect(accepted(begin(START + DAY)).callId).toBe(first);
-      expect(refusalOf(begin(START + DAY, 'other'))).toBe('IDEMPOTENCY_KEY_CONFLICT');
+      expect(refusalCode(begin(START + DAY, 'other'))).toBe('IDEMPOTENCY_KEY_CONFLICT');
       await object.deliver(somewhere, START + 2 * DAY);
       object.housekeep(START + 3 * DAY);
-      expect([refusalOf(begin(START + 3 * DAY)), refusalOf(begin(START + 3 * DAY, 'other'))]).toEqual(
+      expect([refusalCode(begin(START + 3 * DAY)), refusalCode(begin(START + 3 * DAY, 'other'))]).toEqual(
         Array.from({ length: 2 }, () => 'IDEMPOTENCY_KEY_CONFLICT'),
       );
       object.housekeep(START + 8 * DAY);

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { GROUPS_MAX } from '../../src/contract/usage-summary.ts';
 import { asCustomerId, type CustomerId } from '../../src/domain/ids.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
-import { projectorOf } from '../../src/objects/projectors.ts';
+import { customerProjector } from '../../src/objects/projectors.ts';
 import { type Course, readUsageCourse } from '../../src/readings/usage/course.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
@@ -162,7 +162,7 @@ async function factOf(callId: string, feature: string | null, end: Record<string
 const COUNTED = ['inputTokens', 'cachedInputTokens', 'outputTokens', 'reasoningTokens', 'searches'] as const;
 
 /** The figures that a summary owes for these calls. */
-function figuresOf(calls: readonly Fact[]) {
+function sumFigures(calls: readonly Fact[]) {
   const cost = calls.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
   return {
     calls: calls.length,
@@ -181,7 +181,7 @@ const summary = async (query: Record<string, string> = PERIOD, { api }: Tenant =
 describe('the totals', () => {
   test('are the sum of GET /calls over the same calls, to the nano-USD', async () => {
     const { totals, truncated } = await summary();
-    expect(totals).toEqual(figuresOf(facts));
+    expect(totals).toEqual(sumFigures(facts));
     expect(truncated).toEqual([]);
     // The subjects of the promise were present: every outcome, calls without a price, and money.
     expect(new Set(facts.map(({ status }) => status))).toEqual(
@@ -206,7 +206,7 @@ describe('the totals', () => {
     const keys = [...new Set(facts.map(keyOf))];
     expect(keys.length).toBeGreaterThan(2);
     expect(Object.fromEntries(groups.map(({ [name]: key, ...rest }) => [String(key), rest]))).toEqual(
-      Object.fromEntries(keys.map((key) => [String(key), figuresOf(facts.filter((fact) => keyOf(fact) === key))])),
+      Object.fromEntries(keys.map((key) => [String(key), sumFigures(facts.filter((fact) => keyOf(fact) === key))])),
     );
     const costs = groups.map(({ costUsdNano }) => BigInt(costUsdNano));
     expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
@@ -232,16 +232,16 @@ describe('the totals', () => {
       ]);
       for (const period of periods) {
         const data = await summary({ ...period, ...filter });
-        const hourOf = ({ endMs }: Fact) => endMs - (endMs % HOUR);
+        const hourStart = ({ endMs }: Fact) => endMs - (endMs % HOUR);
         const within =
           ({ startedAt, endedAt }: { startedAt: string; endedAt: string }) =>
           (fact: Fact) =>
-            hourOf(fact) >= Date.parse(startedAt) && hourOf(fact) < Date.parse(endedAt);
+            hourStart(fact) >= Date.parse(startedAt) && hourStart(fact) < Date.parse(endedAt);
         const own = asked.filter(within(data.period));
         expect(own.length).toBeGreaterThan(0);
-        expect(data.totals).toEqual(figuresOf(own));
+        expect(data.totals).toEqual(sumFigures(own));
         for (const { date, ...day } of data.byDay)
-          expect({ date, ...day }).toEqual({ date, ...borders(day), ...figuresOf(own.filter(within(day))) });
+          expect({ date, ...day }).toEqual({ date, ...borders(day), ...sumFigures(own.filter(within(day))) });
         const lists: (readonly [readonly Record<string, unknown>[], string, keyof Fact])[] = [
           [data.byCustomer, 'customerId', 'customerId'],
           [data.byFeature, 'feature', 'feature'],
@@ -255,7 +255,7 @@ describe('the totals', () => {
           for (const key of keys) {
             expect(groups.find(({ [name]: shown }) => shown === key)).toEqual({
               [name]: key,
-              ...figuresOf(own.filter((fact) => fact[of] === key)),
+              ...sumFigures(own.filter((fact) => fact[of] === key)),
             });
           }
         }
@@ -288,7 +288,7 @@ const borders = ({ startedAt, endedAt }: { startedAt: string; endedAt: string })
 
 type Summed = { calls: number; unpricedCalls: number; costUsdNano: string } & Record<(typeof COUNTED)[number], number>;
 
-function sumOf(list: readonly Summed[]) {
+function sumFacts(list: readonly Summed[]) {
   const add = (name: 'calls' | 'unpricedCalls' | (typeof COUNTED)[number]) =>
     list.reduce((sum, group) => sum + group[name], 0);
   const cost = list.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano), 0n);
@@ -332,22 +332,22 @@ describe('the course of a chart', () => {
           ),
         );
         expect(course.isLastOpen).toBe(nowMs < toMs);
-        const valuesOf = (calls: readonly Fact[], startMs: number) => {
+        const sumHour = (calls: readonly Fact[], startMs: number) => {
           const own = calls.filter(({ endMs }) => endMs - (endMs % size) === startMs);
-          const { calls: number, inputTokens, outputTokens, costUsdNano } = figuresOf(own) as Record<string, unknown>;
+          const { calls: number, inputTokens, outputTokens, costUsdNano } = sumFigures(own) as Record<string, unknown>;
           return [number, inputTokens, outputTokens, BigInt(costUsdNano as string)];
         };
         const shown = (one: Course, place: number) =>
           [one.calls, one.inputTokens, one.outputTokens, one.costNanoUsd].map((values) => values[place]);
         for (const [place, startMs] of course.startsMs.entries()) {
-          expect(shown(course.all, place)).toEqual(valuesOf(asked, startMs));
+          expect(shown(course.all, place)).toEqual(sumHour(asked, startMs));
           for (const { model, ...own } of course.models) {
             const ofModel = asked.filter((fact) => (fact.model ?? '') === model);
-            expect(shown(own, place), model).toEqual(valuesOf(ofModel, startMs));
+            expect(shown(own, place), model).toEqual(sumHour(ofModel, startMs));
           }
           const rest = asked.filter(({ model }) => !models.includes(model ?? ''));
-          expect(shown(course.others, place)).toEqual(valuesOf(rest, startMs));
-          expect(shown(course.before, place)).toEqual(valuesOf(asked, startMs - (toMs - fromMs)));
+          expect(shown(course.others, place)).toEqual(sumHour(rest, startMs));
+          expect(shown(course.before, place)).toEqual(sumHour(asked, startMs - (toMs - fromMs)));
         }
       }
       expect(asked.length).toBeGreaterThan(5);
@@ -386,12 +386,12 @@ describe('the days', () => {
     const local = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
     for (const { date, startedAt: _, endedAt: __, ...day } of data.byDay) {
       const own = facts.filter(({ endMs }) => local.format(endMs - (endMs % HOUR)) === date);
-      expect(day, `${timezone} ${date}`).toEqual(figuresOf(own));
+      expect(day, `${timezone} ${date}`).toEqual(sumFigures(own));
     }
     for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
-      expect(sumOf(list)).toEqual(sumOf([data.totals]));
+      expect(sumFacts(list)).toEqual(sumFacts([data.totals]));
     }
-    expect(data.totals).toEqual(figuresOf(facts));
+    expect(data.totals).toEqual(sumFigures(facts));
   });
 
   test.each(['UTC', 'Europe/Berlin', 'Asia/Kolkata', 'Asia/Kathmandu'])(
@@ -402,9 +402,9 @@ describe('the days', () => {
       const own = facts.filter(({ endMs }) => endMs - (endMs % HOUR) >= fromMs && endMs - (endMs % HOUR) < toMs);
       expect(own.length).toBeGreaterThan(20);
       expect(own.length).toBeLessThan(CALLS);
-      expect(data.totals).toEqual(figuresOf(own));
+      expect(data.totals).toEqual(sumFigures(own));
       for (const list of [data.byDay, data.byCustomer, data.byFeature, data.byModel, data.byProvider, data.byOutcome]) {
-        expect(sumOf(list)).toEqual(sumOf([data.totals]));
+        expect(sumFacts(list)).toEqual(sumFacts([data.totals]));
       }
     },
   );
@@ -459,7 +459,7 @@ describe('a late projection', () => {
     const waits = async (organizationId: string) => {
       const page = { ...customerKey(organizationId, 'behind'), subscriptionId: organizationId };
       const empty: ProjectionPage = { ...page, columns: {}, changes: [] };
-      await projectorOf(bindings, 'DB', page)().take({
+      await customerProjector(bindings, 'DB', page)().take({
         ...page,
         database: 'DB',
         sinceMs,
@@ -515,8 +515,8 @@ describe('many groups', () => {
     const many = await createTenant(operator, PLAN);
     const { between } = chance(77);
     const shared = new Set<string>();
-    // Whoever cost most ever did so before the period, or within it, or after it. Some cost nothing, and differ by
-    // calls.
+    // The customers with the highest cost ever had it before the period, within it, or after it. Some cost nothing, and
+    // differ by calls.
     const hours = Array.from({ length: 3_000 }, (__, n) => {
       const customer = Math.floor(between(0, 260));
       const atMs = Math.floor((Date.UTC(2027, 9, 25) + (n / 3_000) * 15 * DAY) / HOUR) * HOUR;

@@ -65,7 +65,7 @@ async function told(organizationId: string, ...types: EventType[]): Promise<Orga
   return items.filter(({ type }) => types.length === 0 || types.includes(type)).reverse();
 }
 
-const dataOf = (events: OrganizationEvent[]) => events.map(({ data }) => data);
+const eventData = (events: OrganizationEvent[]) => events.map(({ data }) => data);
 
 function used(organizationId: string, atMs: number, more: Partial<ReportHour> = {}): Promise<void> {
   const hour = { customerId: 'ann', model: MODEL, calls: 4, costNanoUsd: 1_500_000_000, atMs: atMs - (atMs % HOUR) };
@@ -134,7 +134,7 @@ describe('changes by operators', () => {
       { ...ofPrice, before: dear, after: null },
       { ...ofPrice, effectiveFrom: later.effectiveFrom, before: cheap, after: null },
     ];
-    expect(dataOf(events.slice(6))).toEqual(expect.arrayContaining(gone));
+    expect(eventData(events.slice(6))).toEqual(expect.arrayContaining(gone));
     expect(events).toHaveLength(8);
     for (const hours of [0, 1, 2, 30, 80 * 24]) await run(org, Date.now() + hours * HOUR);
     expect(await told(org)).toEqual(events);
@@ -255,7 +255,7 @@ describe('a model in use that ends', () => {
       7: [['model.ending', 7]],
       1: [['model.ending', 1]],
     });
-    expect(dataOf(await told(org, 'model.ending'))[1]).toEqual({
+    expect(eventData(await told(org, 'model.ending'))[1]).toEqual({
       modelKey: MODEL,
       status: 'DEPRECATED',
       shutdownAt: SHUTDOWN,
@@ -274,7 +274,7 @@ describe('a model in use that ends', () => {
     await run(org, daysBefore(20));
     await run(org, daysBefore(19));
     await run(org, daysBefore(7));
-    expect(dataOf(await told(org, 'model.ending'))).toMatchObject([
+    expect(eventData(await told(org, 'model.ending'))).toMatchObject([
       { step: 30, daysLeft: 20 },
       { step: 7, daysLeft: 7 },
     ]);
@@ -294,10 +294,10 @@ describe('a catalog release', () => {
     const priced = BUILT_IN_CATALOG.models.filter(({ provider, pricing }) => provider === 'anthropic' && pricing);
     const [first, second, unused] = priced;
     if (!first?.pricing || !second || !unused) throw new Error('the catalog has three models with a price');
-    const keyOf = ({ provider, model }: typeof first) => `${provider}/${model}`;
-    for (const model of [first, second]) await used(org, NOW, { model: keyOf(model) });
+    const modelKey = ({ provider, model }: typeof first) => `${provider}/${model}`;
+    for (const model of [first, second]) await used(org, NOW, { model: modelKey(model) });
     await operator.send('setPrice', {
-      params: { org, modelKey: keyOf(second) },
+      params: { org, modelKey: modelKey(second) },
       body: { inputUsdPerMillion: 1, outputUsdPerMillion: 2 },
     });
     await run(org, NOW);
@@ -312,7 +312,7 @@ describe('a catalog release', () => {
       .data;
     await used(later, NOW);
     for (const hours of [1, 2]) for (const one of [org, later]) await run(one, NOW + hours * HOUR);
-    expect(dataOf((await told(org)).slice(seen))).toEqual([
+    expect(eventData((await told(org)).slice(seen))).toEqual([
       {
         version,
         previousVersion: BUILT_IN_CATALOG.version,
@@ -320,7 +320,7 @@ describe('a catalog release', () => {
         ...{ added: 0, removed: 0, repriced: 3, lifecycle: 0 },
       },
       {
-        modelKey: keyOf(first),
+        modelKey: modelKey(first),
         source: 'catalog',
         effectiveFrom: null,
         before: first.pricing,
@@ -481,7 +481,7 @@ describe('forecasts', () => {
     expect(counts).toEqual(counts.map(() => 0));
     expect([await day(-2), await day(-3)]).toEqual([1, 1]);
     const data = { customerId: 'payer', balanceUsd: '21.6', daysLeft: expect.closeTo(9, 0), belowDays: 10 };
-    expect(dataOf(await told(org, 'balance.low'))).toEqual([data]);
+    expect(eventData(await told(org, 'balance.low'))).toEqual([data]);
     const creditId = await grant('40');
     expect(await day(-4)).toBe(1);
     await operator.send('revokeCredit', { params: { ...params, creditId }, body: { reason: 'a test' } });
@@ -577,7 +577,7 @@ test('the console says what each event is of', async () => {
   ];
   await inStore(org, (store) => store.commit({ events: events.map(([event]) => ({ ...event, atMs: NOW })) }));
   await run(org, NOW);
-  expect(dataOf(await told(org))).toEqual(events.map(([{ data }]) => data));
+  expect(eventData(await told(org))).toEqual(events.map(([{ data }]) => data));
   const visitor = new Visitor();
   await visitor.signIn();
   const { text } = await visitor.read(`/console/organizations/${org}/alerts`);
@@ -650,7 +650,7 @@ describe('the autopilot of a mapping', () => {
     await runThen(org, SWITCH_DAY + HOUR);
     await runThen(org, SWITCH_DAY + 2 * DAY);
     expect(await mapped()).toEqual(['openai/gpt-6-luna']);
-    expect(dataOf(await told(org, 'model.switched', 'model.switch_refused'))).toMatchObject([
+    expect(eventData(await told(org, 'model.switched', 'model.switch_refused'))).toMatchObject([
       { mapping: 'standard', from: 'openai/gpt-4o-mini', to: 'openai/gpt-6-luna', priceBasis: 'typical_call' },
     ]);
   });
@@ -702,7 +702,7 @@ describe('a call without a price', () => {
     await end('bob', { modelUsed: 'gpt-4o-mini' });
     await end('bob', {});
     await deliverToD1(organizationId, 'bob');
-    const events = dataOf(await told(organizationId, 'call.unpriced'));
+    const events = eventData(await told(organizationId, 'call.unpriced'));
     expect(events).toMatchObject([
       { customerId: 'ann', callId: first, modelUsed: 'acme/one', providerUsed: 'acme', reason: 'MODEL_NOT_IN_CATALOG' },
       { modelUsed: 'gpt-4o-mini', reason: 'RATE_NOT_IN_CATALOG: input, output (serviceTier other)' },

@@ -276,7 +276,7 @@ test('what is beyond the bound waits in D1', async () => {
 test('a projector remembers whom to wake until they were, also through a kill and what comes meanwhile', async () => {
   const stub = bindings.PROJECTORS.getByName(`wakes ${crypto.randomUUID()}`);
   await runInDurableObject(stub, async (_, { storage }) => {
-    const pageOf = (organizationId: string, kind: 'event' | 'call'): ProjectionPage => ({
+    const projectionPage = (organizationId: string, kind: 'event' | 'call'): ProjectionPage => ({
       organizationId: asOrganizationId(organizationId),
       customerId: asCustomerId('ann'),
       subscriptionId: 's',
@@ -286,11 +286,17 @@ test('a projector remembers whom to wake until they were, also through a kill an
     const taken = (store: ProjectorStore, ...pages: ProjectionPage[]) =>
       store.taken({ pages, changes: pages.length, lastWhole: 0, rest: null }, Date.now());
     let store = new ProjectorStore(storage);
-    taken(store, pageOf('a', 'event'), pageOf('a', 'event'), pageOf('b', 'call'), pageOf('c', 'event'));
+    taken(
+      store,
+      projectionPage('a', 'event'),
+      projectionPage('a', 'event'),
+      projectionPage('b', 'call'),
+      projectionPage('c', 'event'),
+    );
     store = new ProjectorStore(storage);
     const told = store.toWake();
     expect(told.map(({ organizationId }) => organizationId)).toEqual(['a', 'c']);
-    taken(store, pageOf('c', 'event'));
+    taken(store, projectionPage('c', 'event'));
     store.woken(told);
     expect(store.toWake().map(({ organizationId }) => organizationId)).toEqual(['c']);
     store.wakeForWebhooks(Date.now());

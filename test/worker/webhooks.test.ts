@@ -36,13 +36,14 @@ afterEach(async () => {
   vi.unstubAllGlobals();
 });
 
-const paramsOf = (webhookId: string, more: Record<string, string> = {}) => ({
+const webhookParams = (webhookId: string, more: Record<string, string> = {}) => ({
   params: { org: tenant.organizationId, webhookId, ...more },
 });
 const put = async (webhookId: string, body: object) =>
-  (await operator.send('putWebhook', { ...paramsOf(webhookId), body })).data;
-const read = async (webhookId: string) => (await operator.send('readWebhook', paramsOf(webhookId))).data;
-const deliveries = async (webhookId: string) => (await operator.send('listDeliveries', paramsOf(webhookId))).data.items;
+  (await operator.send('putWebhook', { ...webhookParams(webhookId), body })).data;
+const read = async (webhookId: string) => (await operator.send('readWebhook', webhookParams(webhookId))).data;
+const deliveries = async (webhookId: string) =>
+  (await operator.send('listDeliveries', webhookParams(webhookId))).data.items;
 const log = async () =>
   (await operator.send('listEvents', { query: { organizationId: tenant.organizationId } })).data.items;
 
@@ -61,7 +62,8 @@ async function tell(...events: { customerId: string | null; type?: string; n?: n
   return rows.map(({ eventId }) => eventId);
 }
 
-const stubOf = (webhookId: string) => webhookEndpoint(bindings, { organizationId: tenant.organizationId, webhookId })();
+const endpointStub = (webhookId: string) =>
+  webhookEndpoint(bindings, { organizationId: tenant.organizationId, webhookId })();
 const rest = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 20 });
 
 describe('an endpoint', () => {
@@ -109,12 +111,12 @@ describe('an endpoint', () => {
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(3));
     await put('some', { url: A, types: ['balance.low'] });
-    await operator.send('sendDelivery', paramsOf('some', { eventId: low }));
+    await operator.send('sendDelivery', webhookParams('some', { eventId: low }));
     receivers.answer(A, 200);
-    await runInDurableObject(stubOf('some'), (_, { storage }) =>
+    await runInDurableObject(endpointStub('some'), (_, { storage }) =>
       storage.sql.exec('UPDATE deliveries SET next_attempt_ms = 0 WHERE next_attempt_ms IS NOT NULL'),
     );
-    await runDurableObjectAlarm(stubOf('some'));
+    await runDurableObjectAlarm(endpointStub('some'));
     await rest(async () => expect(await read('some')).toMatchObject({ pending: 0 }));
     expect(
       receivers
@@ -202,7 +204,7 @@ describe('a secret', () => {
     const again = await put('all', { url: `${A}?token=in-the-address` });
     expect([typeof first.secret, again.secret]).toEqual(['string', undefined]);
     const secret = first.secret ?? '';
-    const rotated = (await operator.send('rotateWebhook', paramsOf('all'))).data.secret;
+    const rotated = (await operator.send('rotateWebhook', webhookParams('all'))).data.secret;
     await tell({ customerId: 'ann' });
     await rest(async () => expect(await deliveries('all')).toHaveLength(1));
     const stored = await Promise.all(
@@ -210,7 +212,7 @@ describe('a secret', () => {
         JSON.stringify((await bindings.DB.prepare(`SELECT * FROM ${table}`).all()).results),
       ),
     );
-    const object = await runInDurableObject(stubOf('all'), (_, { storage }) =>
+    const object = await runInDurableObject(endpointStub('all'), (_, { storage }) =>
       JSON.stringify(['endpoint', 'deliveries'].map((table) => storage.sql.exec(`SELECT * FROM ${table}`).toArray())),
     );
     const listed = JSON.stringify([
@@ -228,8 +230,8 @@ describe('a secret', () => {
     const { secret: old = '' } = await put('all', { url: A });
     const key = { 'Idempotency-Key': 'rotate-once' };
     const [rotated, replayed] = [
-      (await operator.send('rotateWebhook', { ...paramsOf('all'), headers: key })).data,
-      (await operator.send('rotateWebhook', { ...paramsOf('all'), headers: key })).data,
+      (await operator.send('rotateWebhook', { ...webhookParams('all'), headers: key })).data,
+      (await operator.send('rotateWebhook', { ...webhookParams('all'), headers: key })).data,
     ];
     expect(replayed).toEqual(rotated);
     await tell({ customerId: 'ann' });
@@ -246,7 +248,7 @@ describe('a secret', () => {
     expect(await openWebhookSecrets(bindings, row, untilMs - 1)).toEqual([rotated.secret, old]);
     expect(await openWebhookSecrets(bindings, row, untilMs)).toEqual([rotated.secret]);
     // A second rotation leaves the first secret behind.
-    await operator.send('rotateWebhook', paramsOf('all'));
+    await operator.send('rotateWebhook', webhookParams('all'));
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(2));
     const [, second] = receivers.at(A);
@@ -304,13 +306,13 @@ describe('switched off', () => {
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(1));
     await put('off', { url: A, enabled: false });
-    await operator.send('deleteWebhook', paramsOf('off'));
+    await operator.send('deleteWebhook', webhookParams('off'));
     await put('watch', { url: B });
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(B)).toHaveLength(1));
-    await runDurableObjectAlarm(stubOf('off'));
+    await runDurableObjectAlarm(endpointStub('off'));
     expect(receivers.at(A)).toHaveLength(1);
-    const left = await runInDurableObject(stubOf('off'), (_, { storage }) =>
+    const left = await runInDurableObject(endpointStub('off'), (_, { storage }) =>
       storage.sql.exec("SELECT name FROM sqlite_master WHERE name = 'deliveries'").toArray(),
     );
     expect(left, 'its object keeps nothing').toEqual([]);
@@ -319,7 +321,7 @@ describe('switched off', () => {
   test.each(['testWebhook', 'replayWebhook', 'sendDelivery'] as const)('%s is refused', async (id) => {
     await put('off', { url: A, enabled: false });
     const body = id === 'replayWebhook' ? { from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z' } : undefined;
-    const sent: Sent = { ...paramsOf('off', { eventId: 'evt_x' }), ...(body && { body }) };
+    const sent: Sent = { ...webhookParams('off', { eventId: 'evt_x' }), ...(body && { body }) };
     const { status, refusal } = await operator.send(id, sent);
     expect([status, refusal.code, refusal.message]).toEqual([409, 'CONFLICT', 'the webhook is disabled']);
   });
@@ -329,7 +331,7 @@ describe('switched off', () => {
     await put('same', { url: A });
     await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(1));
-    await operator.send('deleteWebhook', paramsOf('same'));
+    await operator.send('deleteWebhook', webhookParams('same'));
     await put('same', { url: B });
     const [next = ''] = await tell({ customerId: 'ann' });
     await rest(() => expect(receivers.at(B).map(({ eventId }) => eventId)).toEqual([next]));
@@ -346,7 +348,7 @@ describe('sent again', () => {
     const items = listed.filter(({ eventId }) => ids.includes(eventId));
     const from = items.at(-1)?.timestamp ?? '';
     const to = new Date(Date.parse(items[0]?.timestamp ?? '') + 1).toISOString();
-    const replayed = (await operator.send('replayWebhook', { ...paramsOf('all'), body: { from, to } })).data;
+    const replayed = (await operator.send('replayWebhook', { ...webhookParams('all'), body: { from, to } })).data;
     expect(replayed).toEqual({ webhookId: 'all', from, to });
     await rest(() => expect(receivers.at(A)).toHaveLength(6));
     const again = receivers.at(A).slice(3);
@@ -354,7 +356,7 @@ describe('sent again', () => {
     const ofAnn = again.filter(({ body }) => body.data.customerId === 'ann').map(({ eventId }) => eventId);
     expect(ofAnn).toEqual(ids.slice(0, 2));
     const earlier = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
-    await operator.send('replayWebhook', { ...paramsOf('all'), body: earlier });
+    await operator.send('replayWebhook', { ...webhookParams('all'), body: earlier });
     const [last = ''] = await tell({ customerId: 'bob' });
     await rest(() =>
       expect(
@@ -372,27 +374,27 @@ describe('sent again', () => {
     const [first = '', second = ''] = await tell({ customerId: 'ann' }, { customerId: 'ann' });
     await rest(() => expect(receivers.at(A)).toHaveLength(1));
     receivers.answer(A, 200);
-    const sent = (await operator.send('sendDelivery', paramsOf('all', { eventId: second }))).data;
+    const sent = (await operator.send('sendDelivery', webhookParams('all', { eventId: second }))).data;
     expect(sent).toEqual({ webhookId: 'all', eventId: second });
     await rest(() => expect(receivers.at(A).map(({ eventId }) => eventId)).toEqual([first, first, second]));
-    await operator.send('sendDelivery', paramsOf('all', { eventId: first }));
+    await operator.send('sendDelivery', webhookParams('all', { eventId: first }));
     await rest(() => expect(receivers.at(A).map(({ eventId }) => eventId)).toEqual([first, first, second, first]));
-    const unknown = await operator.send('sendDelivery', paramsOf('all', { eventId: 'evt_of_nobody' }));
+    const unknown = await operator.send('sendDelivery', webhookParams('all', { eventId: 'evt_of_nobody' }));
     expect([unknown.status, unknown.refusal.message]).toEqual([404, 'no such event']);
   });
 
   test('a test is sent at once, answered with what the endpoint said, and can be sent again', async () => {
     const { secret = '' } = await put('all', { url: A, types: ['balance.low'] });
     receivers.answer(A, () => new Response('not\nready', { status: 503 }));
-    const failed = (await operator.send('testWebhook', paramsOf('all'))).data;
+    const failed = (await operator.send('testWebhook', webhookParams('all'))).data;
     expect(failed).toMatchObject({ delivered: false, answerStatus: 503, answer: 'not ready' });
     receivers.answer(A, 204);
-    const tested = (await operator.send('testWebhook', paramsOf('all'))).data;
+    const tested = (await operator.send('testWebhook', webhookParams('all'))).data;
     expect(tested).toMatchObject({ delivered: true, answerStatus: 204, answer: '' });
     const [, received] = receivers.at(A);
     expect(received?.body).toMatchObject({ type: 'webhook.test', data: { webhookId: 'all' } });
     expect(received && isSigned(received, secret)).toBe(true);
-    await operator.send('sendDelivery', paramsOf('all', { eventId: failed.eventId }));
+    await operator.send('sendDelivery', webhookParams('all', { eventId: failed.eventId }));
     await rest(() => expect(receivers.at(A)).toHaveLength(3));
     expect(receivers.at(A)[2]?.eventId).toBe(failed.eventId);
     expect((await tenant.api.send('readEvents')).data.items.map(({ type }) => type)).toEqual(['key.created']);
@@ -410,7 +412,7 @@ describe('an organization', () => {
     ] as const) {
       const { status, refusal } = await own(url);
       expect([status, refusal.message]).toEqual([400, `url: ${reason}`]);
-      expect((await operator.send('putWebhook', { ...paramsOf('local'), body: { url } })).status).toBe(200);
+      expect((await operator.send('putWebhook', { ...webhookParams('local'), body: { url } })).status).toBe(200);
     }
     expect((await tenant.api.send('listOwnWebhooks')).data.items.map(({ webhookId }) => webhookId)).toEqual(['local']);
     const saved = (await own(A)).data;
@@ -426,7 +428,7 @@ describe('an organization', () => {
     const params = { webhookId: 'monitored' };
     const secretPath = '/hooks/T0KEN-of-the-operator';
     const url = `https://a.receiver.dev${secretPath}`;
-    await operator.send('putWebhook', { ...paramsOf('monitored'), body: { url } });
+    await operator.send('putWebhook', { ...webhookParams('monitored'), body: { url } });
     receivers.answer(url, () => new Response(`Cannot POST ${secretPath}`, { status: 404 }));
     const { api } = tenant;
     const [id = ''] = await tell({ customerId: 'ann' });
@@ -444,14 +446,14 @@ describe('an organization', () => {
       expect(status).toBe(200);
       expect(JSON.stringify(body)).not.toContain('T0KEN');
     }
-    expect((await operator.send('readWebhook', paramsOf('monitored'))).data.url).toBe(url);
+    expect((await operator.send('readWebhook', webhookParams('monitored'))).data.url).toBe(url);
     expect(JSON.stringify(await deliveries('monitored'))).toContain('T0KEN');
     // Sent back as it was read, the address stays.
     const { url: shown } = (await api.send('readOwnWebhook', { params })).data;
     expect(shown).toBe('https://a.receiver.dev');
     const kept = await api.send('putOwnWebhook', { params, body: { url: shown, description: 'ours' } });
     expect(kept.data).toMatchObject({ url: shown, registeredBy: 'operator', description: 'ours' });
-    expect((await operator.send('readWebhook', paramsOf('monitored'))).data).toMatchObject({
+    expect((await operator.send('readWebhook', webhookParams('monitored'))).data).toMatchObject({
       url,
       description: 'ours',
     });
@@ -503,9 +505,9 @@ describe('an organization', () => {
 
   test('has at most twenty', async () => {
     for (let n = 0; n < 20; n += 1) await put(`w${n}`, { url: A });
-    const { status, refusal } = await operator.send('putWebhook', { ...paramsOf('w20'), body: { url: A } });
+    const { status, refusal } = await operator.send('putWebhook', { ...webhookParams('w20'), body: { url: A } });
     expect([status, refusal.message]).toEqual([409, 'an organization has at most 20 webhooks']);
-    expect((await operator.send('putWebhook', { ...paramsOf('w19'), body: { url: B } })).status).toBe(200);
+    expect((await operator.send('putWebhook', { ...webhookParams('w19'), body: { url: B } })).status).toBe(200);
     const first = (
       await operator.send('listWebhooks', { params: { org: tenant.organizationId }, query: { limit: '15' } })
     ).data;
@@ -523,7 +525,7 @@ describe('an organization', () => {
     [{ url: URL_OF_ANY, types: ['customer.gone'] }, 'types.0'],
     [{ url: URL_OF_ANY, format: 'teams' }, 'format'],
   ])('is refused %j, with the field', async (body, path) => {
-    const { status, refusal } = await operator.send('putWebhook', { ...paramsOf('bad'), body });
+    const { status, refusal } = await operator.send('putWebhook', { ...webhookParams('bad'), body });
     expect([status, refusal.code]).toEqual([400, 'BAD_REQUEST']);
     expect(refusal.details).toMatchObject([{ path }]);
   });

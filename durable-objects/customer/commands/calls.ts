@@ -20,7 +20,7 @@ import { type Left, ROLLING_LIMIT } from '../../../src/contract/limit-headers.ts
 import type { AnswerTo, RefusalTo } from '../../../src/contract/operations.ts';
 import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
-import { beginCall, type CallDecision, extendSteps, outputTokensOf } from '../../../src/domain/begin-call.ts';
+import { beginCall, type CallDecision, extendSteps, outputTokensByTier } from '../../../src/domain/begin-call.ts';
 import { atLeastCount, type CallBound, withKnownPrompts } from '../../../src/domain/bound.ts';
 import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
@@ -267,7 +267,7 @@ function admissionOf({ callId, canceled, entitlementHints, denial }: BeginCallDa
     allowed,
     entitlementHints,
     ...(denial && { denial }),
-    outputTokens: outputTokensOf(call),
+    outputTokens: outputTokensByTier(call),
     ...(promptTokens && { promptTokens }),
     ...(allowance?.searches !== undefined && { searches: allowance.searches }),
     ...(credit && { credit: { tiers: credit.tiers, ...(steps && { heldTokens: steps.heldTokens }) } }),

@@ -7,7 +7,7 @@ import type { AmendedCall, ReversedCall, ReversedMeterEvent } from '../../../src
 import { type Accepted, accept, badRequest, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
-import { type Account, periodOf } from '../../../src/domain/account.ts';
+import { type Account, periodNumber } from '../../../src/domain/account.ts';
 import type { Call, CallCorrection, CallOutcome } from '../../../src/domain/call.ts';
 import type { CallReport } from '../../../src/domain/call-report.ts';
 import { newCharge, pendingAmount } from '../../../src/domain/charge.ts';
@@ -25,7 +25,7 @@ import type { MeterEvent, MeterReversal } from '../../../src/domain/custom-meter
 import { SLOT_METERS, subtractQuantities } from '../../../src/domain/meters.ts';
 import { usdFromNano } from '../../../src/domain/money.ts';
 import type { PricingUnavailableReason } from '../../../src/domain/pricing.ts';
-import { type PeriodTotals, reverseIncrement, totalsOf } from '../../../src/domain/reverse-meter.ts';
+import { type PeriodTotals, reverseIncrement, slotTotals } from '../../../src/domain/reverse-meter.ts';
 import { excessiveParts } from '../../../src/domain/usage.ts';
 import { addUnsettled } from '../../../src/domain/wallet.ts';
 import type {
@@ -258,7 +258,7 @@ function reverse(
 ): MeterReversal {
   const { store, nowMs, newId } = context;
   const { slot, eventId, charge: corrected } = event;
-  const isCurrent = event.period === periodOf(account);
+  const isCurrent = event.period === periodNumber(account);
   const { usage, funding, mistake, refundNanoUsd } = reverseIncrement(event, totalsFor(store, account, event));
   const charge = refundNanoUsd > 0n ? newCharge(newId(), { amountNanoUsd: -refundNanoUsd, markupPercent: null }) : null;
   const reversal: MeterReversal = { atMs: nowMs, reason, by, returned: funding, charge };
@@ -310,7 +310,7 @@ function reverse(
 /** What the meter came to in the event's period; of one that nobody remembers, what the event itself says. */
 function totalsFor(store: CustomerStore, account: Account, event: MeterEvent): PeriodTotals {
   const { slot, period } = event;
-  const current = period === periodOf(account) ? totalsOf(account).find(([of]) => of === slot)?.[1] : undefined;
+  const current = period === periodNumber(account) ? slotTotals(account).find(([of]) => of === slot)?.[1] : undefined;
   const closed = current || period === undefined ? null : store.corrections.totals(period, slot);
   const alone = {
     usage: String(event.amount),

@@ -10,11 +10,11 @@ import { changeWallet } from '../../../src/domain/account.ts';
 import type { LedgerRow } from '../../../src/domain/ledger-rows.ts';
 import { formatUsd } from '../../../src/domain/money.ts';
 import {
-  balanceOf,
   grantCredit,
   type LedgerEntry,
   LIVE_CREDITS_MAX,
   revokeCredit,
+  sumBalance,
 } from '../../../src/domain/wallet.ts';
 import type { GrantCommand, LedgerCommand, RevokeCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
@@ -31,7 +31,7 @@ export function grant(context: Context, command: GrantCommand): AnswerTo<'grantC
     if (account.wallet.credits.length >= LIVE_CREDITS_MAX) {
       return refuse('CONFLICT', `too many credits with something left (at most ${LIVE_CREDITS_MAX} of a customer)`);
     }
-    if (unit !== 'USD' && balanceOf(account.wallet, unit) + BigInt(amount) > BigInt(Number.MAX_SAFE_INTEGER)) {
+    if (unit !== 'USD' && sumBalance(account.wallet, unit) + BigInt(amount) > BigInt(Number.MAX_SAFE_INTEGER)) {
       return badRequest('units', `would bring the balance above ${Number.MAX_SAFE_INTEGER}`);
     }
     const creditId = context.newId();
@@ -41,7 +41,7 @@ export function grant(context: Context, command: GrantCommand): AnswerTo<'grantC
     store.corrections.saveCredit(credit);
     // Credit may pay for what was denied before.
     store.denials.reset();
-    const balance = balanceOf(granted.wallet, unit);
+    const balance = sumBalance(granted.wallet, unit);
     return accept(
       'CREDIT_GRANTED',
       {

@@ -19,7 +19,7 @@ import { type Charge, pendingAmount, settled } from '../../../src/domain/charge.
 import type { CorrectionKind } from '../../../src/domain/correction.ts';
 import { asCallId } from '../../../src/domain/ids.ts';
 import { formatUsd, type NanoUsd } from '../../../src/domain/money.ts';
-import { ENTRIES_MAX, type Mistake, mistakenCharge, payersOf } from '../../../src/domain/payers.ts';
+import { ENTRIES_MAX, findPayers, type Mistake, mistakenCharge } from '../../../src/domain/payers.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
 import { type GivenBack, giveBack, type LedgerEntry, settle, type Wallet } from '../../../src/domain/wallet.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../src/platform/time.ts';
@@ -176,7 +176,7 @@ export function giveBackTo(
   );
   const mistake = mistakeIn(entries);
   const corrects = { reference: mistake.reference, atMs: mistake.atMs };
-  const after = giveBack(wallet, { ...returned, corrects, payers: payersOf(entries, credits, mistake) }, nowMs);
+  const after = giveBack(wallet, { ...returned, corrects, payers: findPayers(entries, credits, mistake) }, nowMs);
   const own = after.credits.find(({ creditId }) => creditId === returned.creditId);
   if (own) store.corrections.saveCredit(own);
   return after;

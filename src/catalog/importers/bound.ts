@@ -33,8 +33,8 @@ export function changeBound(report: ImportReport, models: readonly CatalogModel[
 function leap(before: CatalogPricing, after: CatalogPricing): string | null {
   const thresholds = [...(before.tiers ?? []), ...(after.tiers ?? [])].map(({ inputTokensAbove }) => inputTokensAbove);
   for (const inputTokens of [0, ...thresholds.sort((a, b) => a - b).map((threshold) => threshold + 1)]) {
-    const was = ratesOf(before, inputTokens);
-    const is = ratesOf(after, inputTokens);
+    const was = ratesForPrompt(before, inputTokens);
+    const is = ratesForPrompt(after, inputTokens);
     for (const rate of Object.keys(is) as (keyof typeof is)[]) {
       const [old, now] = [was[rate], is[rate]];
       if (old === undefined || now === undefined || withinFactor(old, now)) continue;
@@ -45,7 +45,7 @@ function leap(before: CatalogPricing, after: CatalogPricing): string | null {
 }
 
 /** All rates that apply to a prompt. If the cache-write rate is unknown, the input rate replaces it, as in a cost. */
-function ratesOf(pricing: CatalogPricing, inputTokens: number) {
+function ratesForPrompt(pricing: CatalogPricing, inputTokens: number) {
   const tier = pricing.tiers?.findLast(({ inputTokensAbove }) => inputTokens > inputTokensAbove);
   const { inputUsdPerMillion, outputUsdPerMillion, cachedInputUsdPerMillion, cacheWriteUsdPerMillion }: CatalogRates =
     tier ?? pricing;

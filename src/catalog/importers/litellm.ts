@@ -127,7 +127,7 @@ function readEntry(provider: Provider, model: string, kind: string, entry: Entry
     ...(inputTokens !== undefined && { inputTokens }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(input && output && { modalities: { input, output } }),
-    capabilities: withImplied(provider, capabilitiesOf(provider, entry, pricing)),
+    capabilities: withImplied(provider, litellmCapabilities(provider, entry, pricing)),
     // For other providers these are LiteLLM's own endpoints.
     ...(provider === 'openai' && entry.supported_endpoints && { endpoints: entry.supported_endpoints }),
     ending: Boolean(entry.deprecation_date),
@@ -136,13 +136,13 @@ function readEntry(provider: Provider, model: string, kind: string, entry: Entry
 }
 
 function readPricing(provider: Provider, kind: string, entry: Entry): ImportedPricing | undefined {
-  const base = ratesOf(provider, kind, entry, '');
+  const base = litellmRates(provider, kind, entry, '');
   if (!base) return undefined;
   const thresholds = Object.keys(entry).flatMap((key) => Number(TIER.exec(key)?.[1] ?? 0) || []);
   const tiers = thresholds
     .sort((a, b) => a - b)
     .flatMap((thousands) => {
-      const rates = ratesOf(provider, kind, entry, `_above_${thousands}k_tokens`);
+      const rates = litellmRates(provider, kind, entry, `_above_${thousands}k_tokens`);
       return rates ? [{ inputTokensAbove: thousands * 1000, ...rates }] : [];
     });
   const batchMultiplier = batchShare(entry);
@@ -156,7 +156,7 @@ function readPricing(provider: Provider, kind: string, entry: Entry): ImportedPr
   };
 }
 
-function ratesOf(provider: Provider, kind: string, entry: Entry, suffix: string) {
+function litellmRates(provider: Provider, kind: string, entry: Entry, suffix: string) {
   const perToken = (name: string) => {
     const usd = amount.safeParse(entry[name + suffix]);
     return usd.success ? perMillion(usd.data) : undefined;
@@ -186,7 +186,11 @@ function batchShare(entry: Entry): number | undefined {
   return input !== undefined && input <= 1 && (output === undefined || output === input) ? input : undefined;
 }
 
-function* capabilitiesOf(provider: Provider, entry: Entry, pricing: ImportedPricing | undefined): Iterable<string> {
+function* litellmCapabilities(
+  provider: Provider,
+  entry: Entry,
+  pricing: ImportedPricing | undefined,
+): Iterable<string> {
   for (const [flag, capability] of Object.entries(CAPABILITIES)) {
     // The flag does not show whether a Claude model accepts forced tool use, which the newest reject.
     if (entry[flag] === true && !(provider === 'anthropic' && capability === 'tool_choice')) yield capability;

@@ -53,7 +53,7 @@ export function mergeImport(curated: readonly CatalogModel[], upstream: Upstream
           : [],
       ),
       limits: pairs.flatMap(({ before, after }) => {
-        const change = { modelKey: modelKeyOf(after), before: limitsOf(before), after: limitsOf(after) };
+        const change = { modelKey: modelKeyOf(after), before: tokenLimits(before), after: tokenLimits(after) };
         const { contextTokens, maxOutputTokens } = change.before;
         return contextTokens === change.after.contextTokens && maxOutputTokens === change.after.maxOutputTokens
           ? []
@@ -181,7 +181,7 @@ function origin(source: string): string {
   return source.split('; what it does not state: ').at(-1) ?? source;
 }
 
-function limitsOf({ contextTokens, maxOutputTokens }: CatalogModel): Limits {
+function tokenLimits({ contextTokens, maxOutputTokens }: CatalogModel): Limits {
   return { contextTokens: contextTokens ?? null, maxOutputTokens: maxOutputTokens ?? null };
 }
 

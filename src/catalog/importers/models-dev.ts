@@ -98,7 +98,7 @@ function readEntry(provider: Provider, name: string, entry: Entry): ImportedMode
     ...(contextTokens !== undefined && { contextTokens }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(entry.modalities && { modalities: entry.modalities }),
-    capabilities: withImplied(provider, capabilitiesOf(kind, entry)),
+    capabilities: withImplied(provider, modelsDevCapabilities(kind, entry)),
     ...(efforts?.length && { reasoningEfforts: efforts }),
     ending: entry.status === 'deprecated',
   };
@@ -126,7 +126,7 @@ function statedRates(cost: z.infer<typeof Cost>): StatedRates {
   };
 }
 
-function* capabilitiesOf(kind: string, entry: Entry): Iterable<string> {
+function* modelsDevCapabilities(kind: string, entry: Entry): Iterable<string> {
   if (entry.tool_call) yield 'tools';
   if (entry.structured_output) yield 'structured_outputs';
   if (entry.reasoning) yield 'reasoning';

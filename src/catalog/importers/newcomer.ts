@@ -34,7 +34,7 @@ export function newModel(imported: ImportedModel, { sourceLabel, url, date }: Ev
     provider,
     model,
     displayName: imported.displayName ?? model,
-    family: familyOf(provider, model),
+    family: findFamily(provider, model),
     kind,
     aliases: [],
     lifecycle: { status: 'ACTIVE', source: { label: sourceLabel, url, checkedAt: date }, confidence: 'secondary' },
@@ -43,7 +43,7 @@ export function newModel(imported: ImportedModel, { sourceLabel, url, date }: Ev
     ...(pricing && { pricing: { ...pricing, source: `${sourceLabel} ${date}` } }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(imported.maxOutputTokens !== undefined && { maxOutputTokens: imported.maxOutputTokens }),
-    modalities: imported.modalities ?? modalitiesOf(kind, imported.capabilities),
+    modalities: imported.modalities ?? inferModalities(kind, imported.capabilities),
     capabilities: imported.capabilities,
     endpoints: imported.endpoints ?? ENDPOINTS[provider][kind] ?? [],
     ...(imported.reasoningEfforts && { reasoningEfforts: imported.reasoningEfforts }),
@@ -67,7 +67,7 @@ const FAMILIES: Record<Provider, [RegExp, (found: RegExpExecArray) => string][]>
 };
 
 /** The family of models that a name belongs to, grouped as in the catalog. */
-function familyOf(provider: Provider, model: string): string {
+function findFamily(provider: Provider, model: string): string {
   for (const [pattern, family] of FAMILIES[provider]) {
     const found = pattern.exec(model);
     if (found) return family(found);
@@ -108,7 +108,7 @@ const OUTPUTS: Record<string, string> = {
   video: 'video',
 };
 
-function modalitiesOf(kind: string, capabilities: readonly string[]): CatalogModel['modalities'] {
+function inferModalities(kind: string, capabilities: readonly string[]): CatalogModel['modalities'] {
   const input = kind === 'transcription' || kind === 'realtime' ? 'audio' : 'text';
   const seen = kind === 'chat' && capabilities.includes('vision') ? ['image'] : [];
   return { input: [input, ...seen], output: [OUTPUTS[kind] ?? 'text'] };

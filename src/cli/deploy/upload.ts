@@ -55,7 +55,7 @@ export async function uploadWorker(
     return await deploy(wrangler, configuration, flags, tell);
   } finally {
     await rm(folder, { recursive: true, force: true });
-    await rm(copyOf(configuration), { force: true });
+    await rm(uploadedConfig(configuration), { force: true });
   }
 }
 
@@ -90,13 +90,13 @@ async function deployWithFound(
 ): Promise<string[]> {
   const { file, worker, namespaces } = configuration;
   const found = await wrangler.json<{ id: string; title: string }[]>(['kv', 'namespace', 'list']);
-  const idOf = ({ binding, id }: Configuration['namespaces'][number]) =>
+  const namespaceId = ({ binding, id }: Configuration['namespaces'][number]) =>
     id ?? found.find(({ title }) => title === ownName(worker, binding))?.id;
   for (const one of namespaces)
-    tell(`${one.binding}: the namespace of an earlier attempt, ${idOf(one) ?? 'or a new one'}`);
+    tell(`${one.binding}: the namespace of an earlier attempt, ${namespaceId(one) ?? 'or a new one'}`);
   const { rawConfig } = experimental_readRawConfig({ config: file });
-  const bound = namespaces.map((one) => ({ binding: one.binding, id: idOf(one) }));
-  const copy = copyOf(configuration);
+  const bound = namespaces.map((one) => ({ binding: one.binding, id: namespaceId(one) }));
+  const copy = uploadedConfig(configuration);
   await writeFile(copy, JSON.stringify({ ...rawConfig, kv_namespaces: bound }));
   return wrangler.with(copy).deploy(flags);
 }
@@ -105,14 +105,14 @@ async function deployWithFound(
  * The copy is beside the original, because its paths are relative to the folder. It is removed after the upload,
  * together with one of an earlier run.
  */
-function copyOf({ file }: Configuration): string {
+function uploadedConfig({ file }: Configuration): string {
   return join(dirname(file), '.wrangler-deploy.json');
 }
 
 /**
  * The address of the Worker, by wrangler's targets: workers.dev before a custom domain, whose certificate takes longer.
  */
-export function addressOf(targets: readonly string[]): string | undefined {
+export function workerAddress(targets: readonly string[]): string | undefined {
   const address = targets.find((target) => target.startsWith('https://'));
   const domain = targets.map((target) => /^(\S+) \(custom domain/.exec(target)?.[1]).find(Boolean);
   return address ?? (domain && `https://${domain}`);

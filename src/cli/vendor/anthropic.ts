@@ -1,9 +1,9 @@
 /**
  * Anthropic's messages.
  */
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, wrong } from './dialect.ts';
-import { positiveInteger, type Read, sentText, type ToolChoice, textOf } from './prompt.ts';
+import { collectText, positiveInteger, type Read, sentText, type ToolChoice } from './prompt.ts';
 import type { Reply } from './reply.ts';
 
 export const MESSAGES: Dialect = {
@@ -25,24 +25,27 @@ export const COUNT_TOKENS: Dialect = {
 function read(body: Fields, outputTokensMax: number | null): Read {
   const { model } = body;
   if (typeof model !== 'string' || model === '') return wrong('model', 'must be the name of a model');
-  const messages = listOf(body.messages).map(fieldsOf);
+  const messages = listOrEmpty(body.messages).map(fieldsOrEmpty);
   if (messages.length === 0) return wrong('messages', 'must have at least one message');
   const said = messages.findLast(({ role }) => role === 'user') ?? {};
-  const results = listOf(said.content).filter((block) => fieldsOf(block).type === 'tool_result');
-  const tools = listOf(body.tools)
-    .map(fieldsOf)
+  const results = listOrEmpty(said.content).filter((block) => fieldsOrEmpty(block).type === 'tool_result');
+  const tools = listOrEmpty(body.tools)
+    .map(fieldsOrEmpty)
     .filter(({ input_schema }) => input_schema !== undefined)
     .map(({ name, input_schema }) => ({ name: String(name), schema: input_schema }));
-  const format = fieldsOf(fieldsOf(body.output_config).format ?? body.output_format);
+  const format = fieldsOrEmpty(fieldsOrEmpty(body.output_config).format ?? body.output_format);
   return {
     ok: true,
     prompt: {
       vendor: 'anthropic',
       model,
       text: sentText([body.system, ...messages], tools),
-      last: results.length > 0 ? { by: 'tool', text: textOf(results) } : { by: 'user', text: textOf(said.content) },
+      last:
+        results.length > 0
+          ? { by: 'tool', text: collectText(results) }
+          : { by: 'user', text: collectText(said.content) },
       tools,
-      toolChoice: choiceIn(fieldsOf(body.tool_choice)),
+      toolChoice: choiceIn(fieldsOrEmpty(body.tool_choice)),
       json: format.type === 'json_schema' ? { schema: format.schema } : null,
       outputTokensMax,
     },
@@ -55,12 +58,12 @@ function choiceIn({ type, name }: Fields): ToolChoice {
   return type === 'tool' ? { name: String(name) } : 'auto';
 }
 
-function stopOf({ tool, isCutOff }: Reply): Fields {
+function stopFields({ tool, isCutOff }: Reply): Fields {
   const reason = tool !== null ? 'tool_use' : isCutOff ? 'max_tokens' : 'end_turn';
   return { stop_reason: reason, stop_sequence: null, stop_details: null };
 }
 
-function usageOf({ inputTokens }: Reply, outputTokens: number): Fields {
+function messageUsage({ inputTokens }: Reply, outputTokens: number): Fields {
   return {
     input_tokens: inputTokens,
     cache_creation_input_tokens: 0,
@@ -71,25 +74,25 @@ function usageOf({ inputTokens }: Reply, outputTokens: number): Fields {
   };
 }
 
-function blockOf({ text, tool }: Reply): Fields {
+function contentBlock({ text, tool }: Reply): Fields {
   if (tool === null) return { type: 'text', text };
   return { type: 'tool_use', id: newId('toolu_'), name: tool.name, input: tool.input, caller: { type: 'direct' } };
 }
 
-const envelopeOf = ({ model }: Reply) => ({ model, id: newId('msg_'), type: 'message', role: 'assistant' });
+const messageEnvelope = ({ model }: Reply) => ({ model, id: newId('msg_'), type: 'message', role: 'assistant' });
 
 function plain(reply: Reply): Fields {
-  const usage = usageOf(reply, reply.outputTokens);
-  return { ...envelopeOf(reply), content: [blockOf(reply)], ...stopOf(reply), usage };
+  const usage = messageUsage(reply, reply.outputTokens);
+  return { ...messageEnvelope(reply), content: [contentBlock(reply)], ...stopFields(reply), usage };
 }
 
 function frames(reply: Reply): Frame[] {
   const { pieces, tool, inputTokens, outputTokens } = reply;
-  const block = blockOf(reply);
+  const block = contentBlock(reply);
   const opened = tool === null ? { ...block, text: '' } : { ...block, input: {} };
   const none = { stop_reason: null, stop_sequence: null, stop_details: null };
   // A stream first reports one output token, and all of them at its end.
-  const usage = usageOf(reply, Math.min(1, outputTokens));
+  const usage = messageUsage(reply, Math.min(1, outputTokens));
   const ended = {
     input_tokens: inputTokens,
     cache_creation_input_tokens: 0,
@@ -97,7 +100,7 @@ function frames(reply: Reply): Frame[] {
     output_tokens: outputTokens,
   };
   const events: Fields[] = [
-    { type: 'message_start', message: { ...envelopeOf(reply), content: [], ...none, usage } },
+    { type: 'message_start', message: { ...messageEnvelope(reply), content: [], ...none, usage } },
     { type: 'content_block_start', index: 0, content_block: opened },
     { type: 'ping' },
     ...pieces.map((piece) => ({
@@ -106,7 +109,7 @@ function frames(reply: Reply): Frame[] {
       delta: tool === null ? { type: 'text_delta', text: piece } : { type: 'input_json_delta', partial_json: piece },
     })),
     { type: 'content_block_stop', index: 0 },
-    { type: 'message_delta', delta: stopOf(reply), usage: ended },
+    { type: 'message_delta', delta: stopFields(reply), usage: ended },
     { type: 'message_stop' },
   ];
   return events.map((event) => ({ event: String(event.type), data: event }));

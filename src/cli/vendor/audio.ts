@@ -3,7 +3,7 @@
  * made up.
  */
 import type { TranscriptionSegment } from 'openai/resources/audio/transcriptions';
-import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
+import { chooseVocabulary, tokensAtMost } from '../../vendors/token-count.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
 import type { Frame } from './dialect.ts';
 
@@ -26,14 +26,14 @@ export type Speech =
   | { ok: true; type: string; audio: Buffer; frames: Frame[]; inputTokens: number; outputTokens: number }
   | { ok: false; field: string; message: string };
 
-export function speechOf({ model, input, response_format: format = 'mp3', stream_format: stream }: Fields): Speech {
+export function makeSpeech({ model, input, response_format: format = 'mp3', stream_format: stream }: Fields): Speech {
   if (typeof input !== 'string' || input === '') return wrong('input', 'must be a text');
   const type = TYPES[String(format)];
   if (type === undefined) return wrong('response_format', 'must be mp3, wav or pcm here');
   if (stream === 'sse' && /^tts-1/.test(String(model))) return wrong('stream_format', 'must be audio for this model');
   const seconds = Math.ceil(input.length / CHARACTERS_PER_SECOND);
   const audio = silence(String(format), seconds);
-  const inputTokens = tokensAtMost(input, vocabularyOf('openai', String(model)));
+  const inputTokens = tokensAtMost(input, chooseVocabulary('openai', String(model)));
   const outputTokens = seconds * SPEECH_TOKENS_PER_SECOND;
   const usage = { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
   const length = Math.ceil(audio.length / Math.min(seconds, EVENTS_MAX));
@@ -93,11 +93,11 @@ export interface Transcript {
 const TEXT = 'This transcription is made up: no model was asked.';
 
 /** For a recording with this many bytes, as if it were an MP3 at 128 kbit/s. */
-export function transcriptOf({ model, response_format: format = 'json' }: Fields, bytes: number): Transcript {
+export function makeTranscript({ model, response_format: format = 'json' }: Fields, bytes: number): Transcript {
   const seconds = Math.ceil(bytes / MP3_BYTES_PER_SECOND);
   const isWhisper = /^whisper/.test(String(model));
   const inputTokens = seconds * AUDIO_TOKENS_PER_SECOND;
-  const outputTokens = tokensAtMost(TEXT, vocabularyOf('openai', String(model)));
+  const outputTokens = tokensAtMost(TEXT, chooseVocabulary('openai', String(model)));
   const tokens = {
     type: 'tokens',
     input_tokens: inputTokens,
@@ -108,7 +108,7 @@ export function transcriptOf({ model, response_format: format = 'json' }: Fields
   const usage = isWhisper ? { type: 'duration', seconds } : tokens;
   const words = TEXT.match(/\S+\s*/g) ?? [];
   return {
-    body: bodyOf(String(format), seconds, usage),
+    body: transcriptBody(String(format), seconds, usage),
     frames: [
       ...words.map((delta) => ({ data: { type: 'transcript.text.delta', delta } })),
       { data: { type: 'transcript.text.done', text: TEXT, usage } },
@@ -118,7 +118,7 @@ export function transcriptOf({ model, response_format: format = 'json' }: Fields
   };
 }
 
-function bodyOf(format: string, seconds: number, usage: Fields): Fields | string {
+function transcriptBody(format: string, seconds: number, usage: Fields): Fields | string {
   const end = new Date(seconds * 1_000).toISOString().slice(11, 23);
   switch (format) {
     case 'text':

@@ -1,7 +1,7 @@
 /**
  * OpenAI's files and batches, in memory. A batch is done when it is read for the second time.
  */
-import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty } from '../../vendors/usage/figures.ts';
 import { newId, nowSeconds } from './dialect.ts';
 import { remember } from './remember.ts';
 
@@ -100,7 +100,7 @@ export class Batches {
   cancel(id: string): Fields | null {
     const batch = this.#batches.get(id);
     if (!batch) return null;
-    batch.isCancelled = stateOf(batch) !== 'completed';
+    batch.isCancelled = batchState(batch) !== 'completed';
     return this.#batch(id);
   }
 
@@ -108,8 +108,8 @@ export class Batches {
     const output: string[] = [];
     const errors: string[] = [];
     for (const [index, line] of batch.lines.entries()) {
-      const { custom_id, url, body } = fieldsOf(parsed(line));
-      const { status, body: answer } = this.#answerLine(String(url), fieldsOf(body));
+      const { custom_id, url, body } = fieldsOrEmpty(parsed(line));
+      const { status, body: answer } = this.#answerLine(String(url), fieldsOrEmpty(body));
       const response = { status_code: status, request_id: newId('req_'), body: answer };
       const made = JSON.stringify({ id: `batch_req_${index}`, custom_id, response, error: null });
       (status === 200 ? output : errors).push(made);
@@ -136,7 +136,7 @@ export class Batches {
   #batch(id: string): Fields {
     const batch = this.#batches.get(id) as Batch;
     const { body, lines, createdAt, failed, files } = batch;
-    const status = stateOf(batch);
+    const status = batchState(batch);
     const done = status === 'completed' ? lines.length : 0;
     return {
       id,
@@ -158,7 +158,7 @@ export class Batches {
   }
 }
 
-function stateOf({ reads, isCancelled }: Batch): string {
+function batchState({ reads, isCancelled }: Batch): string {
   return isCancelled ? 'cancelled' : (STATES[reads] ?? 'completed');
 }
 

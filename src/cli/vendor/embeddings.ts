@@ -3,9 +3,9 @@
  * nothing.
  */
 import { createHash } from 'node:crypto';
-import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
-import { type Fields, fieldsOf, listOf, type VendorName } from '../../vendors/usage/figures.ts';
-import { positiveInteger, textOf } from './prompt.ts';
+import { chooseVocabulary, tokensAtMost } from '../../vendors/token-count.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, type VendorName } from '../../vendors/usage/figures.ts';
+import { collectText, positiveInteger } from './prompt.ts';
 
 export type Embedded =
   /** `first` is the first of the texts. */
@@ -22,13 +22,15 @@ export function openaiEmbeddings(body: Fields, vendor: VendorName): Embedded {
   const { model, input } = body;
   if (typeof model !== 'string' || model === '')
     return { ok: false, field: 'model', message: 'model: must be the name of a model' };
-  const isOne = typeof input === 'string' || typeof listOf(input)[0] === 'number';
-  const inputs = isOne ? [input] : listOf(input);
+  const isOne = typeof input === 'string' || typeof listOrEmpty(input)[0] === 'number';
+  const inputs = isOne ? [input] : listOrEmpty(input);
   if (inputs.length === 0) return { ok: false, field: 'input', message: 'input: must be a text or a list of texts' };
-  const inputTokens = inputs.map((text) => inputTokensOf(text, vendor, model)).reduce((sum, count) => sum + count, 0);
+  const inputTokens = inputs
+    .map((text) => countInputTokens(text, vendor, model))
+    .reduce((sum, count) => sum + count, 0);
   const data = inputs.map((text, index) => {
-    const vector = vectorOf(JSON.stringify(text), dimensionsOf(model, body.dimensions));
-    const embedding = body.encoding_format === 'base64' ? base64Of(vector) : vector;
+    const vector = makeVector(JSON.stringify(text), chooseDimensions(model, body.dimensions));
+    const embedding = body.encoding_format === 'base64' ? encodeBase64(vector) : vector;
     return { object: 'embedding', index, embedding };
   });
   const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };
@@ -37,14 +39,16 @@ export function openaiEmbeddings(body: Fields, vendor: VendorName): Embedded {
 
 /** Google's `:embedContent`, and `:batchEmbedContents` with a list of the same (ai.google.dev/api/embeddings). */
 export function googleEmbeddings(body: Fields, model: string, isBatch: boolean): Embedded {
-  const requests = isBatch ? listOf(body.requests).map(fieldsOf) : [body];
-  const texts = requests.map(({ content }) => textOf(fieldsOf(content).parts));
+  const requests = isBatch ? listOrEmpty(body.requests).map(fieldsOrEmpty) : [body];
+  const texts = requests.map(({ content }) => collectText(fieldsOrEmpty(content).parts));
   if (texts.length === 0 || texts.includes(''))
     return { ok: false, field: 'content', message: 'content: must have a part with text' };
-  const inputTokens = texts.map((text) => inputTokensOf(text, 'google', model)).reduce((sum, count) => sum + count, 0);
+  const inputTokens = texts
+    .map((text) => countInputTokens(text, 'google', model))
+    .reduce((sum, count) => sum + count, 0);
   const embeddings = requests.map(({ outputDimensionality, embedContentConfig }, index) => {
-    const wanted = outputDimensionality ?? fieldsOf(embedContentConfig).outputDimensionality;
-    return { values: vectorOf(texts[index] ?? '', dimensionsOf(model, wanted)) };
+    const wanted = outputDimensionality ?? fieldsOrEmpty(embedContentConfig).outputDimensionality;
+    return { values: makeVector(texts[index] ?? '', chooseDimensions(model, wanted)) };
   });
   const promptTokenDetails = [{ modality: 'TEXT', tokenCount: inputTokens }];
   const usageMetadata = { promptTokenCount: inputTokens, promptTokenDetails };
@@ -52,17 +56,17 @@ export function googleEmbeddings(body: Fields, model: string, isBatch: boolean):
   return { ok: true, body: answer, inputTokens, first: texts[0] ?? '' };
 }
 
-function inputTokensOf(text: unknown, vendor: VendorName, model: string): number {
-  return Array.isArray(text) ? text.length : tokensAtMost(String(text), vocabularyOf(vendor, model));
+function countInputTokens(text: unknown, vendor: VendorName, model: string): number {
+  return Array.isArray(text) ? text.length : tokensAtMost(String(text), chooseVocabulary(vendor, model));
 }
 
-function dimensionsOf(model: string, wanted: unknown): number {
+function chooseDimensions(model: string, wanted: unknown): number {
   const usual = DIMENSIONS.find(([pattern]) => pattern.test(model))?.[1] ?? DIMENSIONS_MAX;
   return Math.min(DIMENSIONS_MAX, positiveInteger(wanted) ?? usual);
 }
 
 /** From the bytes of hashes: as many of them as there are dimensions. */
-function vectorOf(text: string, dimensions: number): number[] {
+function makeVector(text: string, dimensions: number): number[] {
   const bytes: number[] = [];
   for (let block = 0; bytes.length < dimensions; block += 1)
     bytes.push(...createHash('sha512').update(`${block} ${text}`).digest());
@@ -72,7 +76,7 @@ function vectorOf(text: string, dimensions: number): number[] {
 }
 
 /** As OpenAI's SDK asks for it: 32-bit floats, little-endian. */
-function base64Of(vector: readonly number[]): string {
+function encodeBase64(vector: readonly number[]): string {
   const bytes = Buffer.alloc(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
   return bytes.toString('base64');

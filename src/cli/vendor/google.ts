@@ -1,21 +1,21 @@
 /**
  * Google's generateContent, its stream, and countTokens.
  */
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, wrong } from './dialect.ts';
-import { positiveInteger, type Read, sentText, type ToolChoice, textOf } from './prompt.ts';
+import { collectText, positiveInteger, type Read, sentText, type ToolChoice } from './prompt.ts';
 import { type Reply, tokensAfterEach } from './reply.ts';
 
 export const CONTENT: Dialect = {
   read,
-  plain: (reply) => answerOf(reply, newId(''), [partOf(reply)], reply.outputTokens, true),
+  plain: (reply) => buildAnswer(reply, newId(''), [contentPart(reply)], reply.outputTokens, true),
   frames,
 };
 
 export const COUNT_TOKENS: Dialect = {
   // The counted content is in the body, or is a whole request within it.
   read: ({ generateContentRequest, ...body }, model) =>
-    read(generateContentRequest === undefined ? body : fieldsOf(generateContentRequest), model),
+    read(generateContentRequest === undefined ? body : fieldsOrEmpty(generateContentRequest), model),
   plain: ({ inputTokens }) => ({ totalTokens: inputTokens, promptTokensDetails: ofText(inputTokens) }),
   frames: () => [],
 };
@@ -23,18 +23,18 @@ export const COUNT_TOKENS: Dialect = {
 const ofText = (tokenCount: number) => [{ modality: 'TEXT', tokenCount }];
 
 function read(body: Fields, model = ''): Read {
-  const contents = listOf(body.contents).map(fieldsOf);
+  const contents = listOrEmpty(body.contents).map(fieldsOrEmpty);
   if (contents.length === 0) return wrong('contents', 'must have at least one content');
   const said = contents.findLast(({ role }) => role !== 'model') ?? {};
-  const results = listOf(said.parts).flatMap((part) => fieldsOf(part).functionResponse ?? []);
-  const tools = listOf(body.tools)
-    .flatMap((tool) => listOf(fieldsOf(tool).functionDeclarations))
-    .map(fieldsOf)
+  const results = listOrEmpty(said.parts).flatMap((part) => fieldsOrEmpty(part).functionResponse ?? []);
+  const tools = listOrEmpty(body.tools)
+    .flatMap((tool) => listOrEmpty(fieldsOrEmpty(tool).functionDeclarations))
+    .map(fieldsOrEmpty)
     .map(({ name, parameters, parametersJsonSchema }) => ({
       name: String(name),
       schema: parametersJsonSchema ?? parameters,
     }));
-  const config = fieldsOf(body.generationConfig);
+  const config = fieldsOrEmpty(body.generationConfig);
   return {
     ok: true,
     prompt: {
@@ -43,10 +43,10 @@ function read(body: Fields, model = ''): Read {
       text: sentText([body.systemInstruction ?? body.system_instruction, ...contents], tools),
       last:
         results.length > 0
-          ? { by: 'tool', text: textOf(results.map((result) => fieldsOf(result).response)) }
-          : { by: 'user', text: textOf(said.parts) },
+          ? { by: 'tool', text: collectText(results.map((result) => fieldsOrEmpty(result).response)) }
+          : { by: 'user', text: collectText(said.parts) },
       tools,
-      toolChoice: choiceIn(fieldsOf(fieldsOf(body.toolConfig).functionCallingConfig)),
+      toolChoice: choiceIn(fieldsOrEmpty(fieldsOrEmpty(body.toolConfig).functionCallingConfig)),
       json:
         config.responseMimeType === 'application/json'
           ? { schema: config.responseJsonSchema ?? config.responseSchema }
@@ -59,15 +59,15 @@ function read(body: Fields, model = ''): Read {
 function choiceIn({ mode, allowedFunctionNames }: Fields): ToolChoice {
   if (mode === 'NONE') return 'none';
   if (mode !== 'ANY') return 'auto';
-  const [name] = listOf(allowedFunctionNames);
+  const [name] = listOrEmpty(allowedFunctionNames);
   return typeof name === 'string' ? { name } : 'required';
 }
 
-function partOf({ text, tool }: Reply): Fields {
+function contentPart({ text, tool }: Reply): Fields {
   return tool === null ? { text } : { functionCall: { name: tool.name, args: tool.input } };
 }
 
-function answerOf(reply: Reply, id: string, parts: Fields[], candidateTokens: number, isLast: boolean): Fields {
+function buildAnswer(reply: Reply, id: string, parts: Fields[], candidateTokens: number, isLast: boolean): Fields {
   const { model, inputTokens, isCutOff } = reply;
   const finishReason = isCutOff ? 'MAX_TOKENS' : 'STOP';
   return {
@@ -88,10 +88,10 @@ function answerOf(reply: Reply, id: string, parts: Fields[], candidateTokens: nu
 function frames(reply: Reply): Frame[] {
   const id = newId('');
   if (reply.tool !== null || reply.pieces.length === 0)
-    return [{ data: answerOf(reply, id, [partOf(reply)], reply.outputTokens, true) }];
+    return [{ data: buildAnswer(reply, id, [contentPart(reply)], reply.outputTokens, true) }];
   const tokens = tokensAfterEach('google', reply);
   return reply.pieces.map((text, index) => {
     const isLast = index === reply.pieces.length - 1;
-    return { data: answerOf(reply, id, [{ text }], tokens[index] ?? 0, isLast) };
+    return { data: buildAnswer(reply, id, [{ text }], tokens[index] ?? 0, isLast) };
   });
 }

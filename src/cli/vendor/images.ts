@@ -1,7 +1,7 @@
 /**
  * OpenAI's images: each is one black pixel. GPT Image models report tokens; DALL-E models report nothing, as at OpenAI.
  */
-import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
+import { chooseVocabulary, tokensAtMost } from '../../vendors/token-count.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
 import { type Frame, nowSeconds } from './dialect.ts';
 import { positiveInteger } from './prompt.ts';
@@ -23,14 +23,14 @@ export interface Images {
 }
 
 /** `edited` is the number of images that came with the request. */
-export function imagesOf(body: Fields, edited: number): Images {
+export function makeImages(body: Fields, edited: number): Images {
   const { model, prompt, quality, response_format: format } = body;
   const count = positiveInteger(Number(body.n)) ?? 1;
-  const textTokens = tokensAtMost(String(prompt), vocabularyOf('openai', String(model)));
+  const textTokens = tokensAtMost(String(prompt), chooseVocabulary('openai', String(model)));
   const imageTokens = edited * IMAGE_TOKENS;
   const each = OUTPUT_TOKENS[String(quality)] ?? OUTPUT_TOKENS_USUAL;
   const isDallE = /^dall-e/.test(String(model));
-  const usageOf = (input: number, output: number) => ({
+  const imageUsage = (input: number, output: number) => ({
     input_tokens: input,
     input_tokens_details: { text_tokens: input === 0 ? 0 : textTokens, image_tokens: input === 0 ? 0 : imageTokens },
     output_tokens: output,
@@ -47,12 +47,12 @@ export function imagesOf(body: Fields, edited: number): Images {
   });
   const partial = Math.min(PARTIAL_IMAGES_MAX, positiveInteger(Number(body.partial_images)) ?? 0);
   return {
-    body: isDallE ? plain : { ...plain, ...shared, usage: usageOf(inputTokens, each * count) },
+    body: isDallE ? plain : { ...plain, ...shared, usage: imageUsage(inputTokens, each * count) },
     frames: [
       ...Array.from({ length: partial }, (_, index) => event('partial_image', { partial_image_index: index })),
       // The input is reported once.
       ...Array.from({ length: count }, (_, index) =>
-        event('completed', { usage: usageOf(index === 0 ? inputTokens : 0, each) }),
+        event('completed', { usage: imageUsage(index === 0 ? inputTokens : 0, each) }),
       ),
     ],
     inputTokens,

@@ -9,7 +9,7 @@ import type { Fields, VendorName } from '../../vendors/usage/figures.ts';
 const CREATED_AT = '2026-01-01T00:00:00Z';
 
 export function listModels(vendor: VendorName): Fields {
-  const all = namesOf(vendor);
+  const all = listNames(vendor);
   if (vendor === 'openai') return { object: 'list', data: all.map(({ model }) => openaiModel(model)) };
   if (vendor === 'anthropic')
     return { data: all.map(anthropicModel), has_more: false, first_id: all[0]?.model, last_id: all.at(-1)?.model };
@@ -18,7 +18,7 @@ export function listModels(vendor: VendorName): Fields {
 
 /** Google's list in OpenAI's form. */
 export function listGoogleAsOpenai(): Fields {
-  return { object: 'list', data: namesOf('google').map(({ model }) => openaiModel(`models/${model}`, 'google')) };
+  return { object: 'list', data: listNames('google').map(({ model }) => openaiModel(`models/${model}`, 'google')) };
 }
 
 export function oneModel(vendor: VendorName, model: string): Fields {
@@ -32,7 +32,7 @@ interface Named {
   displayName: string;
 }
 
-function namesOf(vendor: VendorName): Named[] {
+function listNames(vendor: VendorName): Named[] {
   const today = utcDay(Date.now());
   return BUILT_IN_CATALOG.models.filter((model) => model.provider === vendor && statusOn(model, today) !== 'RETIRED');
 }

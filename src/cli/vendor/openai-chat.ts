@@ -1,12 +1,12 @@
 /**
  * OpenAI's chat completions; also in Google's form, which has no details of the usage.
  */
-import { type Fields, fieldsOf, listOf, type VendorName } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, type VendorName } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
-import { positiveInteger, type Read, sentText, type Tool, type ToolChoice, textOf } from './prompt.ts';
+import { collectText, positiveInteger, type Read, sentText, type Tool, type ToolChoice } from './prompt.ts';
 import type { Reply } from './reply.ts';
 
-export function chatOf(vendor: VendorName): Dialect {
+export function chatDialect(vendor: VendorName): Dialect {
   return {
     read: (body) => read(body, vendor),
     plain: (reply) => plain(reply, vendor),
@@ -17,11 +17,11 @@ export function chatOf(vendor: VendorName): Dialect {
 function read(body: Fields, vendor: VendorName): Read {
   const { model, response_format } = body;
   if (typeof model !== 'string' || model === '') return wrong('model', 'must be the name of a model');
-  const messages = listOf(body.messages).map(fieldsOf);
+  const messages = listOrEmpty(body.messages).map(fieldsOrEmpty);
   if (messages.length === 0) return wrong('messages', 'must have at least one message');
   const said = messages.findLast(({ role }) => role !== 'assistant') ?? {};
-  const tools = functionsIn(body.tools, (tool) => fieldsOf(tool.function));
-  const format = fieldsOf(response_format);
+  const tools = functionsIn(body.tools, (tool) => fieldsOrEmpty(tool.function));
+  const format = fieldsOrEmpty(response_format);
   const isJson = format.type === 'json_schema' || format.type === 'json_object';
   return {
     ok: true,
@@ -29,10 +29,10 @@ function read(body: Fields, vendor: VendorName): Read {
       vendor,
       model,
       text: sentText(messages, tools),
-      last: { by: said.role === 'tool' ? 'tool' : 'user', text: textOf(said.content) },
+      last: { by: said.role === 'tool' ? 'tool' : 'user', text: collectText(said.content) },
       tools,
       toolChoice: choiceIn(body.tool_choice),
-      json: isJson ? { schema: fieldsOf(format.json_schema).schema } : null,
+      json: isJson ? { schema: fieldsOrEmpty(format.json_schema).schema } : null,
       outputTokensMax: positiveInteger(body.max_completion_tokens) ?? positiveInteger(body.max_tokens),
     },
   };
@@ -40,8 +40,8 @@ function read(body: Fields, vendor: VendorName): Read {
 
 /** The functions among the tools; `of` finds a function's name and parameters in a tool. */
 export function functionsIn(tools: unknown, of: (tool: Fields) => Fields): Tool[] {
-  return listOf(tools)
-    .map(fieldsOf)
+  return listOrEmpty(tools)
+    .map(fieldsOrEmpty)
     .filter(({ type }) => type === 'function')
     .map(of)
     .map(({ name, parameters }) => ({ name: String(name), schema: parameters }));
@@ -49,11 +49,11 @@ export function functionsIn(tools: unknown, of: (tool: Fields) => Fields): Tool[
 
 export function choiceIn(choice: unknown): ToolChoice {
   if (choice === 'none' || choice === 'required') return choice;
-  const { name = fieldsOf(fieldsOf(choice).function).name } = fieldsOf(choice);
+  const { name = fieldsOrEmpty(fieldsOrEmpty(choice).function).name } = fieldsOrEmpty(choice);
   return typeof name === 'string' ? { name } : 'auto';
 }
 
-function usageOf({ inputTokens, outputTokens }: Reply, vendor: VendorName): Fields {
+function completionTokenUsage({ inputTokens, outputTokens }: Reply, vendor: VendorName): Fields {
   const usage = {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
@@ -72,11 +72,11 @@ function usageOf({ inputTokens, outputTokens }: Reply, vendor: VendorName): Fiel
   };
 }
 
-function finishOf({ tool, isCutOff }: Reply): string {
+function chatFinishReason({ tool, isCutOff }: Reply): string {
   return tool !== null ? 'tool_calls' : isCutOff ? 'length' : 'stop';
 }
 
-const tierOf = (vendor: VendorName) => (vendor === 'openai' ? { service_tier: 'default' } : {});
+const defaultTier = (vendor: VendorName) => (vendor === 'openai' ? { service_tier: 'default' } : {});
 
 function plain(reply: Reply, vendor: VendorName): Fields {
   const { model, text, tool } = reply;
@@ -97,24 +97,24 @@ function plain(reply: Reply, vendor: VendorName): Fields {
           ...(call && { tool_calls: [call] }),
         },
         logprobs: null,
-        finish_reason: finishOf(reply),
+        finish_reason: chatFinishReason(reply),
       },
     ],
-    usage: usageOf(reply, vendor),
-    ...tierOf(vendor),
+    usage: completionTokenUsage(reply, vendor),
+    ...defaultTier(vendor),
     system_fingerprint: null,
   };
 }
 
 function frames(reply: Reply, body: Fields, vendor: VendorName): Frame[] {
   const { model, pieces, tool } = reply;
-  const withUsage = fieldsOf(body.stream_options).include_usage === true;
+  const withUsage = fieldsOrEmpty(body.stream_options).include_usage === true;
   const envelope = {
     id: newId('chatcmpl-'),
     object: 'chat.completion.chunk',
     created: nowSeconds(),
     model,
-    ...tierOf(vendor),
+    ...defaultTier(vendor),
     system_fingerprint: null,
   };
   const chunk = (choices: unknown[], usage: unknown = null): Frame => ({
@@ -129,8 +129,8 @@ function frames(reply: Reply, body: Fields, vendor: VendorName): Frame[] {
     ...pieces.map((piece) =>
       delta(tool ? { tool_calls: [{ index: 0, function: { arguments: piece } }] } : { content: piece }),
     ),
-    delta({}, finishOf(reply)),
-    ...(withUsage ? [chunk([], usageOf(reply, vendor))] : []),
+    delta({}, chatFinishReason(reply)),
+    ...(withUsage ? [chunk([], completionTokenUsage(reply, vendor))] : []),
     { data: '[DONE]' },
   ];
 }

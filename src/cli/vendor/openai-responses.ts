@@ -2,15 +2,15 @@
  * OpenAI's responses. The vendor for trying out keeps them (`stored-responses.ts`), but does not continue one: a
  * conversation has to be in `input`.
  */
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { type Dialect, type Frame, newId, nowSeconds, wrong } from './dialect.ts';
 import { choiceIn, functionsIn } from './openai-chat.ts';
-import { positiveInteger, type Read, sentText, type Tool, textOf } from './prompt.ts';
+import { collectText, positiveInteger, type Read, sentText, type Tool } from './prompt.ts';
 import type { Reply } from './reply.ts';
 
 export const RESPONSES: Dialect = {
   read,
-  plain: (reply, body) => responseOf(reply, body, newId('resp_'), [itemOf(reply)]),
+  plain: (reply, body) => buildResponse(reply, body, newId('resp_'), [outputItem(reply)]),
   frames,
 };
 
@@ -39,7 +39,7 @@ export const INPUT_TOKENS: Dialect = {
 };
 
 function itemsIn(input: unknown): Fields[] {
-  return typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).map(fieldsOf);
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : listOrEmpty(input).map(fieldsOrEmpty);
 }
 
 function usageOf(inputTokens: number, outputTokens: number): Fields {
@@ -63,12 +63,12 @@ function read(body: Fields): Read {
   const tools = functionsIn(body.tools, (tool) => tool);
   // The tools of groups, and those in an item of the input: Codex sends its own in this way.
   const grouped = [body, ...items]
-    .flatMap((holder) => listOf(fieldsOf(holder).tools))
-    .map(fieldsOf)
+    .flatMap((holder) => listOrEmpty(fieldsOrEmpty(holder).tools))
+    .map(fieldsOrEmpty)
     .filter(({ type }) => type === 'namespace')
     .flatMap((group) => inGroup(group));
-  const brought = items.flatMap((item) => functionsIn(fieldsOf(item).tools, (tool) => tool));
-  const format = fieldsOf(fieldsOf(body.text).format);
+  const brought = items.flatMap((item) => functionsIn(fieldsOrEmpty(item).tools, (tool) => tool));
+  const format = fieldsOrEmpty(fieldsOrEmpty(body.text).format);
   const isJson = format.type === 'json_schema' || format.type === 'json_object';
   return {
     ok: true,
@@ -76,7 +76,9 @@ function read(body: Fields): Read {
       vendor: 'openai',
       model,
       text: sentText([body.instructions, ...items], tools),
-      last: isResult(said) ? { by: 'tool', text: textOf(said.output) } : { by: 'user', text: textOf(said.content) },
+      last: isResult(said)
+        ? { by: 'tool', text: collectText(said.output) }
+        : { by: 'user', text: collectText(said.content) },
       tools: [...tools, ...brought, ...grouped],
       toolChoice: choiceIn(body.tool_choice),
       json: isJson ? { schema: format.schema } : null,
@@ -90,20 +92,21 @@ function inGroup({ name, tools }: Fields): Tool[] {
 }
 
 /** The one item of the output: the model's text, or the function that it calls. */
-function itemOf({ text, tool, isCutOff }: Reply): Fields {
+function outputItem({ text, tool, isCutOff }: Reply): Fields {
   const status = isCutOff ? 'incomplete' : 'completed';
-  if (tool === null) return { id: newId('msg_'), type: 'message', status, role: 'assistant', content: [partOf(text)] };
+  if (tool === null)
+    return { id: newId('msg_'), type: 'message', status, role: 'assistant', content: [textPart(text)] };
   const { name, namespace } = tool;
   const call = { call_id: newId('call_'), name, ...(namespace !== undefined && { namespace }), arguments: text };
   return { id: newId('fc_'), type: 'function_call', status, ...call };
 }
 
-function partOf(text: string): Fields {
+function textPart(text: string): Fields {
   return { type: 'output_text', annotations: [], logprobs: [], text };
 }
 
 /** With its output, it is complete; without one, in progress. */
-function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | null): Fields {
+function buildResponse(reply: Reply, body: Fields, id: string, output: Fields[] | null): Fields {
   const { model, inputTokens, outputTokens, isCutOff } = reply;
   const over = isCutOff ? 'incomplete' : 'completed';
   return {
@@ -123,12 +126,12 @@ function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | n
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: null,
     prompt_cache_key: null,
-    reasoning: { effort: fieldsOf(body.reasoning).effort ?? null, summary: null },
+    reasoning: { effort: fieldsOrEmpty(body.reasoning).effort ?? null, summary: null },
     safety_identifier: null,
     service_tier: output === null ? 'auto' : 'default',
     store: body.store ?? true,
     temperature: body.temperature ?? 1,
-    text: { format: fieldsOf(body.text).format ?? { type: 'text' }, verbosity: 'medium' },
+    text: { format: fieldsOrEmpty(body.text).format ?? { type: 'text' }, verbosity: 'medium' },
     tool_choice: body.tool_choice ?? 'auto',
     tools: body.tools ?? [],
     top_logprobs: 0,
@@ -142,9 +145,9 @@ function responseOf(reply: Reply, body: Fields, id: string, output: Fields[] | n
 
 function frames(reply: Reply, body: Fields): Frame[] {
   const id = newId('resp_');
-  const begun = responseOf(reply, body, id, null);
-  const item = itemOf(reply);
-  const over = responseOf(reply, body, id, [item]);
+  const begun = buildResponse(reply, body, id, null);
+  const item = outputItem(reply);
+  const over = buildResponse(reply, body, id, [item]);
   const events: Fields[] = [
     { type: 'response.created', response: begun },
     { type: 'response.in_progress', response: begun },
@@ -170,10 +173,10 @@ function itemEvents({ text, pieces, tool }: Reply, item: Fields): Fields[] {
   const part = { ...at, content_index: 0 };
   return [
     began,
-    { type: 'response.content_part.added', ...part, part: partOf('') },
+    { type: 'response.content_part.added', ...part, part: textPart('') },
     ...pieces.map((delta) => ({ type: 'response.output_text.delta', ...part, delta, logprobs: [] })),
     { type: 'response.output_text.done', ...part, text, logprobs: [] },
-    { type: 'response.content_part.done', ...part, part: partOf(text) },
+    { type: 'response.content_part.done', ...part, part: textPart(text) },
     ended,
   ];
 }

@@ -46,7 +46,7 @@ export const NO_WORDS: Words = { status: null, slow: false, cut: false, long: fa
 const WORDS_LINE = /^\s*(?:(?:error [45]\d\d|slow|cut|long|tool)(?:[\s,.]+|$))+$/i;
 
 /** The words count only if the first line of the last message has no other word. */
-export function wordsOf({ by, text }: Prompt['last']): Words {
+export function readWords({ by, text }: Prompt['last']): Words {
   const [first = ''] = text.trimStart().split('\n', 1);
   const line = by === 'user' && WORDS_LINE.test(first) ? first.toLowerCase() : '';
   const status = /error (\d{3})/.exec(line)?.[1];
@@ -67,12 +67,12 @@ const NOT_READ = new Set([
 ]);
 
 /** All text in messages, parts, or the arguments and results of tools. */
-export function textOf(value: unknown): string {
+export function collectText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  if (Array.isArray(value)) return joined(value.map(textOf));
+  if (Array.isArray(value)) return joined(value.map(collectText));
   if (typeof value !== 'object' || value === null) return '';
-  return joined(Object.entries(value).map(([name, member]) => (NOT_READ.has(name) ? '' : textOf(member))));
+  return joined(Object.entries(value).map(([name, member]) => (NOT_READ.has(name) ? '' : collectText(member))));
 }
 
 function joined(texts: readonly string[]): string {
@@ -81,7 +81,10 @@ function joined(texts: readonly string[]): string {
 
 /** The texts of a request, and of the definitions of its tools. */
 export function sentText(parts: readonly unknown[], tools: readonly Tool[]): string {
-  return joined([...parts.map(textOf), ...tools.map(({ name, schema }) => `${name} ${JSON.stringify(schema ?? {})}`)]);
+  return joined([
+    ...parts.map(collectText),
+    ...tools.map(({ name, schema }) => `${name} ${JSON.stringify(schema ?? {})}`),
+  ]);
 }
 
 export function positiveInteger(value: unknown): number | null {

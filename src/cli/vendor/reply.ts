@@ -5,9 +5,9 @@
  * Tokens are counted in the same way as in the service (src/vendors/token-count.ts): the input in the text of the
  * request, the output in the text of the answer. No answer exceeds the bound of its request.
  */
-import { TokenCount, tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
+import { chooseVocabulary, TokenCount, tokensAtMost } from '../../vendors/token-count.ts';
 import type { Prompt, Tool, Words } from './prompt.ts';
-import { sampleOf } from './schema-sample.ts';
+import { makeSample } from './schema-sample.ts';
 
 export interface Reply {
   model: string;
@@ -29,12 +29,12 @@ const JSON_PIECE_LENGTH = 12;
 
 export function replyTo(prompt: Prompt, words: Words): Reply {
   const { vendor, model, outputTokensMax } = prompt;
-  const vocabulary = vocabularyOf(vendor, model);
+  const vocabulary = chooseVocabulary(vendor, model);
   const inputTokens = tokensAtMost(prompt.text, vocabulary);
   const called = toolFor(prompt, words);
   if (called !== null) {
     const { schema, ...named } = called;
-    const tool = { ...named, input: sampleOf(schema ?? { type: 'object' }) };
+    const tool = { ...named, input: makeSample(schema ?? { type: 'object' }) };
     const text = JSON.stringify(tool.input);
     const outputTokens = tokensAtMost(text, vocabulary);
     // Half of a call is useless: the answer is then text.
@@ -55,7 +55,7 @@ function jsonPieces(json: string): string[] {
 
 /** The number of tokens of the answer after each of its pieces. */
 export function tokensAfterEach(vendor: Prompt['vendor'], { model, pieces }: Reply): number[] {
-  const count = new TokenCount(vocabularyOf(vendor, model));
+  const count = new TokenCount(chooseVocabulary(vendor, model));
   return pieces.map((piece) => {
     count.add(piece);
     return count.tokens;
@@ -91,11 +91,11 @@ function proseFor({ last }: Prompt, words: Words): string {
 }
 
 function jsonFor(schema: unknown): string {
-  return JSON.stringify(schema === undefined ? { answer: 'made up' } : sampleOf(schema));
+  return JSON.stringify(schema === undefined ? { answer: 'made up' } : makeSample(schema));
 }
 
 /** As much of the text as the bound allows, in whole characters. */
-function within(text: string, vocabulary: ReturnType<typeof vocabularyOf>, tokensMax: number | null): string {
+function within(text: string, vocabulary: ReturnType<typeof chooseVocabulary>, tokensMax: number | null): string {
   if (tokensMax === null) return text;
   const count = new TokenCount(vocabulary);
   let length = 0;

@@ -1,9 +1,9 @@
 /**
  * A rerank in Jina's form: documents ordered by the words that they share with the query.
  */
-import { tokensAtMost, vocabularyOf } from '../../vendors/token-count.ts';
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
-import { positiveInteger, textOf } from './prompt.ts';
+import { chooseVocabulary, tokensAtMost } from '../../vendors/token-count.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
+import { collectText, positiveInteger } from './prompt.ts';
 
 export type Reranked =
   | { ok: true; body: Fields; model: string; inputTokens: number; query: string }
@@ -12,16 +12,16 @@ export type Reranked =
 export function rerank({ model, query, documents, top_n }: Fields): Reranked {
   if (typeof model !== 'string' || model === '') return wrong('model', 'must be the name of a model');
   if (typeof query !== 'string' || query === '') return wrong('query', 'must be a text');
-  const texts = listOf(documents).map((document) =>
-    typeof document === 'string' ? document : textOf(fieldsOf(document).text),
+  const texts = listOrEmpty(documents).map((document) =>
+    typeof document === 'string' ? document : collectText(fieldsOrEmpty(document).text),
   );
   if (texts.length === 0) return wrong('documents', 'must be a list of texts');
   const wanted = wordsIn(query);
   const results = texts
-    .map((text, index) => ({ index, relevance_score: scoreOf(wanted, wordsIn(text)), document: { text } }))
+    .map((text, index) => ({ index, relevance_score: scoreDocument(wanted, wordsIn(text)), document: { text } }))
     .sort((a, b) => b.relevance_score - a.relevance_score || a.index - b.index)
     .slice(0, positiveInteger(top_n) ?? texts.length);
-  const vocabulary = vocabularyOf('openai', model);
+  const vocabulary = chooseVocabulary('openai', model);
   const inputTokens = [query, ...texts].reduce((sum, text) => sum + tokensAtMost(text, vocabulary), 0);
   const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens };
   return { ok: true, body: { model, object: 'list', usage, results }, model, inputTokens, query };
@@ -36,7 +36,7 @@ function wordsIn(text: string): Set<string> {
 }
 
 /** The share of the query's words that the document has. */
-function scoreOf(wanted: ReadonlySet<string>, words: ReadonlySet<string>): number {
+function scoreDocument(wanted: ReadonlySet<string>, words: ReadonlySet<string>): number {
   const shared = [...wanted].filter((word) => words.has(word)).length;
   return wanted.size === 0 ? 0 : shared / wanted.size;
 }

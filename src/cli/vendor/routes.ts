@@ -2,20 +2,20 @@
  * The answer for each path of each vendor.
  */
 import { parseJsonText } from '../../platform/json.ts';
-import { type Fields, fieldsOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty } from '../../vendors/usage/figures.ts';
 import { COUNT_TOKENS as COUNT_MESSAGES, MESSAGES } from './anthropic.ts';
 import { Batches } from './batches.ts';
 import type { Dialect } from './dialect.ts';
 import { type Embedded, googleEmbeddings, openaiEmbeddings } from './embeddings.ts';
 import { type ErrorForm, failureBody } from './failure.ts';
 import { CONTENT, COUNT_TOKENS } from './google.ts';
-import { formOf, isForm, mediaAnswer } from './media.ts';
+import { isForm, mediaAnswer, readMultipart } from './media.ts';
 import { listGoogleAsOpenai, listModels, oneModel } from './models.ts';
-import { chatOf } from './openai-chat.ts';
+import { chatDialect } from './openai-chat.ts';
 import { COMPLETIONS } from './openai-completions.ts';
 import { COMPACTION, INPUT_TOKENS, RESPONSES } from './openai-responses.ts';
 import type { Outcome, Refusal } from './outcome.ts';
-import { NO_WORDS, wordsOf } from './prompt.ts';
+import { NO_WORDS, readWords } from './prompt.ts';
 import { remember } from './remember.ts';
 import { replyTo } from './reply.ts';
 import { rerank } from './rerank.ts';
@@ -31,8 +31,8 @@ export interface Received {
 
 type StreamForm = 'sse' | 'array' | null;
 
-const OPENAI = chatOf('openai');
-const GOOGLE_AS_OPENAI = chatOf('google');
+const OPENAI = chatDialect('openai');
+const GOOGLE_AS_OPENAI = chatDialect('google');
 /** The oldest are forgotten first. */
 const LIBRARIES_MAX = 100;
 /** Paths that the lines of a batch may name. */
@@ -57,7 +57,7 @@ export function newRouter(): Router {
   const uploads = new Uploads((name, purpose, content) => batches.store(name, purpose, content.toString()));
   const kept = { batches, uploads, responses: new StoredResponses(), libraries: new Map<string, Fields>() };
   return async (received) => {
-    const form = errorFormOf(received);
+    const form = chooseErrorForm(received);
     if (!hasKey(received)) return refused(401, 'an API key is missing; here, any text will do');
     switch (received.method) {
       case 'POST':
@@ -78,7 +78,7 @@ export function newRouter(): Router {
 async function post(kept: Kept, received: Received): Promise<Outcome> {
   const { batches, uploads, responses } = kept;
   const { url, headers, body: bytes } = received;
-  const [noun, id = '', action] = kindOf(url);
+  const [noun, id = '', action] = matchKept(url);
   const type = headers['content-type'] ?? '';
   if (noun === 'files' && id === '') return upload(batches, received);
   if (noun === 'uploads' && action === 'parts') return found(await uploads.add(id, type, bytes));
@@ -87,14 +87,14 @@ async function post(kept: Kept, received: Received): Promise<Outcome> {
     return found(noun === 'uploads' ? uploads.cancel(id) : responses.read(id));
   }
   if (isForm(url.pathname)) {
-    const form = await formOf(type, bytes);
+    const form = await readMultipart(type, bytes);
     return form
       ? (mediaAnswer(url.pathname, form.fields, form.files) ?? NOT_FOUND)
       : refused(400, 'the body must be a form');
   }
   const parsed = parseJsonText(bytes.toString());
   if (!parsed.ok) return refused(400, 'the body must be JSON');
-  const body = fieldsOf(parsed.value);
+  const body = fieldsOrEmpty(parsed.value);
   if (noun === 'batches') return found(batches.create(body));
   if (noun === 'uploads' && id === '') return found(uploads.create(body));
   if (noun === 'uploads' && action === 'complete') {
@@ -107,31 +107,32 @@ async function post(kept: Kept, received: Received): Promise<Outcome> {
 }
 
 function keep(responses: StoredResponses, request: Fields, outcome: Outcome): void {
-  if (outcome.kind === 'json') responses.keep(request, fieldsOf(outcome.body));
-  if (outcome.kind === 'events') responses.keep(request, fieldsOf(fieldsOf(outcome.frames.at(-1)?.data).response));
+  if (outcome.kind === 'json') responses.keep(request, fieldsOrEmpty(outcome.body));
+  if (outcome.kind === 'events')
+    responses.keep(request, fieldsOrEmpty(fieldsOrEmpty(outcome.frames.at(-1)?.data).response));
 }
 
 /** Writes a whole library, or changes an existing one. */
 function write({ libraries }: Kept, { method, url, body }: Received): Outcome {
-  const [noun, id = ''] = kindOf(url);
+  const [noun, id = ''] = matchKept(url);
   const before = libraries.get(id);
   if (noun !== 'libraries' || id === '' || (method === 'PATCH' && !before)) return NOT_FOUND;
   const parsed = parseJsonText(body.toString());
   if (!parsed.ok) return refused(400, 'the body must be JSON');
-  const library = { ...(method === 'PATCH' && before), ...fieldsOf(parsed.value), id, object: 'library' };
+  const library = { ...(method === 'PATCH' && before), ...fieldsOrEmpty(parsed.value), id, object: 'library' };
   remember(libraries, id, library, LIBRARIES_MAX);
   return found(library);
 }
 
 function remove({ batches, responses, libraries }: Kept, url: URL): Outcome {
-  const [noun, id = ''] = kindOf(url);
+  const [noun, id = ''] = matchKept(url);
   if (noun === 'libraries') return libraries.delete(id) ? found({ id, object: 'library', deleted: true }) : NOT_FOUND;
   if (noun === 'files') return found(batches.deleteFile(id));
   return noun === 'responses' ? found(responses.delete(id)) : NOT_FOUND;
 }
 
 function read({ batches, responses, libraries }: Kept, url: URL, form: ErrorForm): Outcome {
-  const [noun, id, member] = kindOf(url);
+  const [noun, id, member] = matchKept(url);
   switch (noun) {
     case 'files':
       return readFiles(batches, url, id);
@@ -154,7 +155,7 @@ function readResponse(responses: StoredResponses, { searchParams }: URL, id: str
 }
 
 /** The form of a vendor's refusal. All three have `/v1/models`: there, the header decides. */
-export function errorFormOf({ url: { pathname }, headers }: Received): ErrorForm {
+export function chooseErrorForm({ url: { pathname }, headers }: Received): ErrorForm {
   if (pathname.startsWith('/v1beta/openai/')) return 'google-openai';
   if (/^\/v1beta\/|^\/v1\/models\/[^/]+:/.test(pathname) || headers['x-goog-api-key'] !== undefined) return 'google';
   if (pathname.startsWith('/v1/messages') || headers['anthropic-version'] !== undefined) return 'anthropic';
@@ -228,7 +229,7 @@ function askGoogle({ pathname, searchParams }: URL, body: Fields): Outcome {
 function answer(dialect: Dialect, body: Fields, form: StreamForm, named?: string): Outcome {
   const read = dialect.read(body, named);
   if (!read.ok) return refused(400, read.message, read.field);
-  const words = wordsOf(read.prompt.last);
+  const words = readWords(read.prompt.last);
   if (words.status !== null) return refused(words.status, ASKED_FOR);
   const reply = replyTo(read.prompt, words);
   const { model, inputTokens, outputTokens } = reply;
@@ -239,7 +240,7 @@ function answer(dialect: Dialect, body: Fields, form: StreamForm, named?: string
 
 function embedded(made: Embedded, model: unknown): Outcome {
   if (!made.ok) return refused(400, made.message, made.field);
-  const words = wordsOf({ by: 'user', text: made.first });
+  const words = readWords({ by: 'user', text: made.first });
   if (words.status !== null) return refused(words.status, ASKED_FOR);
   const told = { model: String(model), inputTokens: made.inputTokens, outputTokens: 0 };
   return { kind: 'json', body: made.body, words, told };
@@ -248,7 +249,7 @@ function embedded(made: Embedded, model: unknown): Outcome {
 function reranked(body: Fields): Outcome {
   const made = rerank(body);
   if (!made.ok) return refused(400, made.message, made.field);
-  const words = wordsOf({ by: 'user', text: made.query });
+  const words = readWords({ by: 'user', text: made.query });
   if (words.status !== null) return refused(words.status, ASKED_FOR);
   const told = { model: made.model, inputTokens: made.inputTokens, outputTokens: 0 };
   return { kind: 'json', body: made.body, words, told };
@@ -264,7 +265,7 @@ function answerLine(path: string, body: Fields): { status: number; body: unknown
 }
 
 /** The kind of a stored object, its id, and the request about it. */
-function kindOf({ pathname }: URL): (string | undefined)[] {
+function matchKept({ pathname }: URL): (string | undefined)[] {
   return (
     /^\/v1\/(files|batches|uploads|responses|libraries)(?:\/([\w-]+)(?:\/(\w+))?)?$/.exec(pathname)?.slice(1) ?? []
   );

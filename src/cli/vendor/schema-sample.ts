@@ -2,7 +2,7 @@
  * A value that a JSON schema accepts, always the same for the same schema. Understands the keywords that the vendors'
  * structured answers allow, and Google's own spelling of types (`OBJECT`).
  */
-import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
 
 /** The most values of a sample; further ones are null. */
 const VALUES_MAX = 1_000;
@@ -22,8 +22,8 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 };
 
-export function sampleOf(schema: unknown): unknown {
-  const root = fieldsOf(schema);
+export function makeSample(schema: unknown): unknown {
+  const root = fieldsOrEmpty(schema);
   return sample(root, { root, open: new Set(['#']), left: { values: VALUES_MAX } });
 }
 
@@ -39,20 +39,20 @@ function sample(schema: Fields, place: Place): unknown {
   const { $ref } = schema;
   if (place.left.values < 0 || isOpen(schema, place)) return null;
   if (typeof $ref === 'string')
-    return sample(fieldsOf(referred(place.root, $ref)), { ...place, open: new Set([...place.open, $ref]) });
-  const inner = (value: unknown) => sample(fieldsOf(value), place);
+    return sample(fieldsOrEmpty(referred(place.root, $ref)), { ...place, open: new Set([...place.open, $ref]) });
+  const inner = (value: unknown) => sample(fieldsOrEmpty(value), place);
   if ('const' in schema) return schema.const;
-  const [first] = [...listOf(schema.enum), ...listOf(schema.examples)];
+  const [first] = [...listOrEmpty(schema.enum), ...listOrEmpty(schema.examples)];
   if (first !== undefined) return first;
   if (schema.default !== undefined) return schema.default;
-  const choices = [...listOf(schema.anyOf), ...listOf(schema.oneOf)];
+  const choices = [...listOrEmpty(schema.anyOf), ...listOrEmpty(schema.oneOf)];
   if (choices.length > 0) return inner(choices.find((choice) => !isOpen(choice, place)));
-  const all = listOf(schema.allOf).map(inner);
+  const all = listOrEmpty(schema.allOf).map(inner);
   if (all.length > 0) return all.every(isFields) ? Object.assign({}, ...all) : all[0];
-  switch (typeOf(schema)) {
+  switch (sampledType(schema)) {
     case 'object': {
-      const members = Object.entries(fieldsOf(schema.properties));
-      const required = new Set(listOf(schema.required));
+      const members = Object.entries(fieldsOrEmpty(schema.properties));
+      const required = new Set(listOrEmpty(schema.required));
       const made = members.filter(([name, of]) => required.has(name) || !isOpen(of, place));
       return Object.fromEntries(made.map(([name, of]) => [name, inner(of)]));
     }
@@ -73,16 +73,16 @@ function sample(schema: Fields, place: Place): unknown {
 }
 
 function isOpen(schema: unknown, { open }: Place): boolean {
-  return open.has(String(fieldsOf(schema).$ref));
+  return open.has(String(fieldsOrEmpty(schema).$ref));
 }
 
 /** `#/$defs/Name`, or `#` for the schema itself. */
 function referred(root: Fields, reference: string): unknown {
   const names = reference.replace(/^#\/?/, '').split('/').filter(Boolean);
-  return names.reduce<unknown>((found, name) => fieldsOf(found)[name], root);
+  return names.reduce<unknown>((found, name) => fieldsOrEmpty(found)[name], root);
 }
 
-function typeOf(schema: Fields): string {
+function sampledType(schema: Fields): string {
   const types = (Array.isArray(schema.type) ? schema.type : [schema.type]).map((type) => String(type).toLowerCase());
   const type = types.find((name) => name !== 'null') ?? 'null';
   if (type !== 'undefined') return type;

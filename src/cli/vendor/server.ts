@@ -10,7 +10,7 @@ import { type Frame, newId } from './dialect.ts';
 import { failureBody } from './failure.ts';
 import type { Outcome, Told } from './outcome.ts';
 import type { Words } from './prompt.ts';
-import { errorFormOf, newRouter, type Received } from './routes.ts';
+import { chooseErrorForm, newRouter, type Received } from './routes.ts';
 
 export interface TrialVendorOptions {
   /** 0 for any free port. */
@@ -51,7 +51,7 @@ export async function startTrialVendor({ port, onAnswer, slowMs = SLOW_MS }: Tri
         const status = await send(response, outcome, whole, slowMs);
         const { method = '', url = '' } = request;
         const told = 'told' in outcome ? outcome.told : undefined;
-        onAnswer?.({ method, path: pathOf(url), status, stream: outcome.kind === 'events', ...told });
+        onAnswer?.({ method, path: requestPath(url), status, stream: outcome.kind === 'events', ...told });
       })
       .catch((error: Error) => {
         // The other side has left.
@@ -77,7 +77,7 @@ export async function startTrialVendor({ port, onAnswer, slowMs = SLOW_MS }: Tri
 
 const TOO_LARGE: Outcome = { kind: 'refused', status: 413, message: `the body has more than ${BODY_BYTES_MAX} bytes` };
 
-function pathOf(url: string): string {
+function requestPath(url: string): string {
   return new URL(url, 'http://vendor').pathname;
 }
 
@@ -109,7 +109,7 @@ async function send(
     case 'refused': {
       const { status, message, field = null } = outcome;
       if (RETRY_AFTER.includes(status)) response.setHeader('retry-after', '1');
-      const form = received ? errorFormOf(received) : 'openai';
+      const form = received ? chooseErrorForm(received) : 'openai';
       sendJson(response, status, failureBody(form, status, message, field));
       return status;
     }
@@ -130,10 +130,10 @@ async function send(
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
-  response.writeHead(status, headersOf(text)).end(text);
+  response.writeHead(status, jsonHeaders(text)).end(text);
 }
 
-function headersOf(json: string): Record<string, string> {
+function jsonHeaders(json: string): Record<string, string> {
   return { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(json)) };
 }
 
@@ -152,7 +152,7 @@ function sendFile(response: ServerResponse, { content, type, words }: Extract<Ou
 /** The connection breaks in the middle of the answer. */
 function cutJson(response: ServerResponse, body: unknown): void {
   const text = JSON.stringify(body);
-  response.writeHead(200, headersOf(text));
+  response.writeHead(200, jsonHeaders(text));
   response.write(text.slice(0, text.length / 2));
   response.socket?.destroySoon();
 }

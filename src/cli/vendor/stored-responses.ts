@@ -2,7 +2,7 @@
  * OpenAI's stored responses, in memory: read, streamed once more, deleted, and with their input. None runs in the
  * background, so cancelling one changes nothing.
  */
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { type Frame, newId } from './dialect.ts';
 import { remember } from './remember.ts';
 
@@ -20,7 +20,7 @@ export class StoredResponses {
   /** Keeps the answer to a request, unless the request says `store: false`. */
   keep(request: Fields, response: Fields): void {
     if (request.store === false) return;
-    remember(this.#responses, String(response.id), { response, input: itemsOf(request.input) }, RESPONSES_MAX);
+    remember(this.#responses, String(response.id), { response, input: inputItems(request.input) }, RESPONSES_MAX);
   }
 
   read(id: string): Fields | null {
@@ -54,8 +54,8 @@ export class StoredResponses {
 }
 
 /** A text is one message of the user; items get the ids that they lack. */
-function itemsOf(input: unknown): Fields[] {
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input).map(fieldsOf);
+function inputItems(input: unknown): Fields[] {
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOrEmpty(input).map(fieldsOrEmpty);
   return items.map((item: Fields) => {
     const { content } = item;
     const parts = typeof content === 'string' ? { content: [{ type: 'input_text', text: content }] } : {};

@@ -1,7 +1,7 @@
 /**
  * OpenAI's uploads, in memory: a file that arrives in parts.
  */
-import { type Fields, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { newId, nowSeconds } from './dialect.ts';
 import { remember } from './remember.ts';
 
@@ -54,7 +54,7 @@ export class Uploads {
   complete(id: string, { part_ids }: Fields): Fields | string | null {
     const upload = this.#pending(id);
     if (!upload) return null;
-    const parts = listOf(part_ids).map((partId) => upload.parts.get(String(partId)));
+    const parts = listOrEmpty(part_ids).map((partId) => upload.parts.get(String(partId)));
     const found = parts.filter((part) => part !== undefined);
     if (found.length === 0 || found.length < parts.length) return 'part_ids: must be the parts of the upload';
     const content = Buffer.concat(found);

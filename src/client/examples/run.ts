@@ -33,7 +33,7 @@ async function main(name: string | undefined): Promise<void> {
     .toSorted();
   if (name === undefined || name === '--help' || name === '-h') {
     console.log(HELP);
-    for (const each of names) console.log(`  ${each.padEnd(12)}${await aboutOf(each)}`);
+    for (const each of names) console.log(`  ${each.padEnd(12)}${await readDescription(each)}`);
     return;
   }
   if (!names.includes(name)) {
@@ -42,7 +42,7 @@ async function main(name: string | undefined): Promise<void> {
     return;
   }
   if (process.env.CALLMETER_URL === undefined) useVendorForTryingOut();
-  await import(pathToFileURL(fileOf(name)).href);
+  await import(pathToFileURL(exampleFile(name)).href);
 }
 
 /** The vendor of `npm start`, in place of those for which neither a key nor an address is set. */
@@ -56,12 +56,12 @@ function useVendorForTryingOut(): void {
 }
 
 /** An example's description: the first line of its header comment. */
-async function aboutOf(name: string): Promise<string> {
-  const text = await readFile(fileOf(name), 'utf8');
+async function readDescription(name: string): Promise<string> {
+  const text = await readFile(exampleFile(name), 'utf8');
   return /^\/\*\*\n \* (.*)/.exec(text)?.[1] ?? '';
 }
 
-function fileOf(name: string): string {
+function exampleFile(name: string): string {
   return join(import.meta.dirname, `${name}.ts`);
 }
 

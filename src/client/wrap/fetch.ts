@@ -6,7 +6,7 @@ import { parseJson } from '../../platform/json.ts';
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
-import { addressFor, bodyFor, modelRequestOf } from './vendor-request.ts';
+import { addressFor, bodyFor, parseModelRequest } from './vendor-request.ts';
 
 /** The runtime's `fetch`, or a function compatible with it. */
 export type AnyFetch = (input: never, init?: never) => Promise<unknown>;
@@ -22,7 +22,7 @@ export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions
     const { headers, signal } = request;
     const body = parse(text);
     const given: RequestInit = { ...init, method: request.method, headers, signal };
-    const modelRequest = modelRequestOf(request.method, url, body);
+    const modelRequest = parseModelRequest(request.method, url, body);
     if (!modelRequest || !isFields(body)) return send(url, { ...given, body: text });
     const call = new MeteredRequest(options);
     const model = await call.open({ ...modelRequest, signal, triesMax: 1 });
@@ -38,7 +38,7 @@ export function meteredFetch<F extends AnyFetch>(fetch: F, options: MeterOptions
 
 /** Decides by method and URL alone, so that other requests' bodies are not read. */
 function mayRunModel(method: string, url: string): boolean {
-  return modelRequestOf(method, url, { model: '' }) !== null;
+  return parseModelRequest(method, url, { model: '' }) !== null;
 }
 
 function parse(text: string): unknown {

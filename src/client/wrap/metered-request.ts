@@ -13,7 +13,7 @@ import { deniedByPlan } from '../denied.ts';
 import { type PlainOutcome, readPlain, readStream } from './answer.ts';
 import { readTiers } from './model.ts';
 import type { MeterOptions } from './options.ts';
-import { addressFor, bodyFor, type ModelRequest, modelRequestOf } from './vendor-request.ts';
+import { addressFor, bodyFor, type ModelRequest, parseModelRequest } from './vendor-request.ts';
 
 export type VendorFetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -105,7 +105,7 @@ export class MeteredRequest {
       hidesUsage: opening.hidesUsage,
       signal,
       onAbort: () => (opening.signal?.aborted ? abort() : undefined),
-      onEnd: (outcome) => ends(outcome.usage ?? outcome.partial, failureOf(outcome)).finally(over),
+      onEnd: (outcome) => ends(outcome.usage ?? outcome.partial, failureFromStream(outcome)).finally(over),
     });
   }
 
@@ -154,7 +154,7 @@ export class MeteredRequest {
     const model = await this.open(opening);
     if (model === sent) return [url, init];
     const body = JSON.parse(String(init.body));
-    const modelRequest = modelRequestOf('POST', url, body) ?? opening;
+    const modelRequest = parseModelRequest('POST', url, body) ?? opening;
     return [
       addressFor(modelRequest, url, model),
       { ...init, body: JSON.stringify(bodyFor(modelRequest, body, model)) },
@@ -222,7 +222,7 @@ const ABORTED: CallFailure = { code: 'ABORTED', message: 'the caller aborted the
 const INVALID: CallFailure = { code: 'INVALID_ANSWER', message: "the vendor's response is incomplete or not JSON" };
 
 /** A stream that its caller stopped reading is not a failure if the vendor reported the usage. */
-function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFailure | null {
+function failureFromStream({ end, completed, partial, failure }: StreamOutcome): CallFailure | null {
   if (failure) return { code: failure.code, message: 'the vendor reported an error inside its stream' };
   if (completed || (end === 'client_left' && partial)) return null;
   return { code: end.toUpperCase(), message: 'the stream ended before the vendor said that it was done' };
@@ -233,10 +233,10 @@ function failureOf({ end, completed, partial, failure }: StreamOutcome): CallFai
  * others prove, and if only the total of tokens is known, they count as output, which costs most.
  */
 function reportable({ parts = [], ...answer }: VendorUsage): CallUsage {
-  return { ...figuresOf(answer), ...(parts.length > 0 && { parts: parts.map(figuresOf) }) };
+  return { ...reportedFigures(answer), ...(parts.length > 0 && { parts: parts.map(reportedFigures) }) };
 }
 
-function figuresOf({
+function reportedFigures({
   unclear: _unclear,
   isFallback: _fallback,
   totalTokens = 0,

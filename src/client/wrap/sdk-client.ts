@@ -8,7 +8,7 @@
 import { isFields } from '../../vendors/usage/figures.ts';
 import { MeteredRequest, type VendorFetch } from './metered-request.ts';
 import type { MeterOptions } from './options.ts';
-import { bodyFor, modelRequestOf } from './vendor-request.ts';
+import { bodyFor, parseModelRequest } from './vendor-request.ts';
 
 /** The part of either SDK's client that is used. */
 export interface SdkClient {
@@ -42,10 +42,10 @@ type TaggedInit = RequestInit & { [REQUEST]?: MeteredRequest };
 export function meteredClient<T extends SdkClient>(sdk: T, options: MeterOptions): T {
   const seams = sdk as unknown as Seams;
   const send: VendorFetch = seams.fetch ?? ((url, init) => globalThis.fetch(url, init));
-  return copyOf(seams, {}, send, options) as unknown as T;
+  return copyClient(seams, {}, send, options) as unknown as T;
 }
 
-function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch, options: MeterOptions): Seams {
+function copyClient(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch, options: MeterOptions): Seams {
   const tagged = (url: string, { [REQUEST]: metered, ...init }: TaggedInit = {}) => {
     return metered ? metered.send(send, url, init) : send(url, init);
   };
@@ -55,7 +55,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
   const { request } = copy;
   const seams = {
     withOptions: (given: Record<string, unknown> = {}) =>
-      copyOf(copy, given, (given.fetch as VendorFetch | undefined) ?? send, options),
+      copyClient(copy, given, (given.fetch as VendorFetch | undefined) ?? send, options),
     request: (given: unknown, remainingRetries?: unknown) => {
       const metered = new MeteredRequest(options);
       const answer = request.call(copy, beginRequest(copy, metered, given), remainingRetries);
@@ -74,7 +74,7 @@ function copyOf(sdk: Seams, changes: Record<string, unknown>, send: VendorFetch,
 async function beginRequest(sdk: Seams, metered: MeteredRequest, given: unknown): Promise<unknown> {
   const fields = (await given) as RequestFields;
   const { method, path, body, signal, maxRetries = sdk.maxRetries } = fields;
-  const modelRequest = modelRequestOf(String(method), String(path), body);
+  const modelRequest = parseModelRequest(String(method), String(path), body);
   if (!modelRequest || !isFields(body) || signal?.aborted) return fields;
   try {
     const model = await metered.open({ ...modelRequest, signal, triesMax: 1 + Number(maxRetries) });

@@ -5,7 +5,7 @@
  */
 import { type Effort, isEffort } from '../../vendors/effort.ts';
 import { requestedServiceTier } from '../../vendors/service-tier.ts';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
 
 /** The facts that a request states before it is sent. */
 export interface ModelRequest {
@@ -26,7 +26,7 @@ const GOOGLE_PATH = /^(.*\/(?:models|tunedModels)\/)([^/:]+)(:(?:generateContent
 const COMPLETION_PATH = /\/completions$/;
 
 /** `null` if the request runs no model. `path` may include a query. */
-export function modelRequestOf(method: string, path: string, body: unknown): ModelRequest | null {
+export function parseModelRequest(method: string, path: string, body: unknown): ModelRequest | null {
   const pathname = path.replace(/[?#].*$/s, '');
   if (method.toUpperCase() !== 'POST' || !isFields(body)) return null;
   const google = GOOGLE_PATH.exec(pathname);
@@ -42,13 +42,13 @@ export function modelRequestOf(method: string, path: string, body: unknown): Mod
     };
   }
   if (!BODY_PATH.test(pathname) || typeof body.model !== 'string') return null;
-  const effort = body.reasoning_effort ?? fieldsOf(body.reasoning).effort;
+  const effort = body.reasoning_effort ?? fieldsOrEmpty(body.reasoning).effort;
   const streamed = body.stream === true;
   return {
     model: body.model,
     provider: pathname.endsWith('/messages') ? 'anthropic' : undefined,
     streamed,
-    hidesUsage: streamed && COMPLETION_PATH.test(pathname) && fieldsOf(body.stream_options).include_usage !== true,
+    hidesUsage: streamed && COMPLETION_PATH.test(pathname) && fieldsOrEmpty(body.stream_options).include_usage !== true,
     effort: isEffort(effort) ? effort : undefined,
     serviceTier: requestedServiceTier(body),
   };
@@ -58,7 +58,7 @@ export function modelRequestOf(method: string, path: string, body: unknown): Mod
 export function bodyFor(modelRequest: ModelRequest, body: Fields, model: string): Fields {
   if (modelRequest.provider === 'google') return body;
   const options = modelRequest.hidesUsage
-    ? { stream_options: { ...fieldsOf(body.stream_options), include_usage: true } }
+    ? { stream_options: { ...fieldsOrEmpty(body.stream_options), include_usage: true } }
     : {};
   return { ...body, model, ...options };
 }

@@ -6,7 +6,7 @@ import { readCalls, readCallTotals } from '../../metering/list-calls.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
 import { customerPath, organizationPath } from '../context.ts';
 import type { Tab } from './tab.ts';
@@ -49,7 +49,7 @@ export const callsTab: Tab = async ({ c, organizationId, customerId, nowMs }) =>
           query={{ tab: 'calls', ...asked }}
           next={nextCursor}
           first={page.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
     </>

@@ -3,7 +3,7 @@
  */
 import { readEvents } from '../../events/read-events.ts';
 import { Card, Empty, Time } from '../../ui/parts.tsx';
-import { changesOf } from '../changes-view.tsx';
+import { renderChanges } from '../changes-view.tsx';
 import { eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
 import type { Tab } from './tab.ts';
@@ -13,7 +13,7 @@ const EVENTS_MAX = 20;
 
 export const changesTab: Tab = async ({ c, organizationId, customerId, nowMs }) => {
   const [changes, events] = await Promise.all([
-    changesOf(c, {
+    renderChanges(c, {
       organizationId,
       subject: { kind: 'customer', id: customerId },
       cursor: c.req.query('cursor'),

@@ -1,7 +1,7 @@
 /**
  * A customer's outlook in words: a sentence for each payer of the next calls, and the first thing to run out.
  */
-import { limitOf } from '../../domain/allowances.ts';
+import { planLimit } from '../../domain/allowances.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usd } from '../../domain/money.ts';
@@ -40,7 +40,7 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
     ...tiers.toReversed().flatMap(({ tier, payer }) => {
       const said = payer.by === 'nobody' && payer.instead ? replaced(outlook, payer.instead.tier, nowMs) : null;
       return said
-        ? [{ text: `${goneOf(outlook, tier)}: ${said}`, tone: 'warn' as const, badge: 'Limited' as const }]
+        ? [{ text: `${usedUpSentence(outlook, tier)}: ${said}`, tone: 'warn' as const, badge: 'Limited' as const }]
         : paidBy(outlook, tier, payer, nowMs);
     }),
     // The meters show the capabilities that a plan does not include.
@@ -69,7 +69,7 @@ function paidBy(
   nowMs: number,
   units = 0n,
 ): Sentence[] {
-  const gone = () => goneOf(outlook, of);
+  const gone = () => usedUpSentence(outlook, of);
   switch (payer.by) {
     case 'allowance':
       return [];
@@ -87,7 +87,7 @@ function paidBy(
 }
 
 function unpaid(outlook: Outlook, of: Of, reason: Unpaid['reason'], nowMs: number): Sentence {
-  const gone = goneOf(outlook, of);
+  const gone = usedUpSentence(outlook, of);
   const until = untilRenewal(outlook, nowMs);
   const denied = isSlot(of)
     ? 'more units are not paid'
@@ -121,7 +121,7 @@ function balanceLasts({ balance }: Outlook, nowMs: number): Sentence[] {
   if (balance?.runsOutAtMs != null)
     return [
       {
-        text: `At the forecast pace the balance lasts until ${dayOf({ atMs: balance.runsOutAtMs, nowMs })}.`,
+        text: `At the forecast pace the balance lasts until ${dayWithYear({ atMs: balance.runsOutAtMs, nowMs })}.`,
         tone: 'warn',
         badge: 'Limited',
       },
@@ -129,7 +129,7 @@ function balanceLasts({ balance }: Outlook, nowMs: number): Sentence[] {
   if (balance?.lastsUntilMs == null) return [];
   return [
     {
-      text: `At the last 7 days' rate the balance lasts until ${dayOf({ atMs: balance.lastsUntilMs, nowMs })}.`,
+      text: `At the last 7 days' rate the balance lasts until ${dayWithYear({ atMs: balance.lastsUntilMs, nowMs })}.`,
       tone: 'plain',
     },
   ];
@@ -143,13 +143,13 @@ export function isPaidByBalance({ tiers, slots }: Outlook): boolean {
 }
 
 /** The payer after a meter is used up; `null` if nobody pays. */
-export function inPlaceOf({ tiers, capabilities, slots }: Outlook, meter: MeterName): string | null {
+export function payersInPlace({ tiers, capabilities, slots }: Outlook, meter: MeterName): string | null {
   const payers = [
     ...tiers.map(({ tier, payer }) => ({ of: tier as Of, payer })),
     ...capabilities.map(({ capability, payer }) => ({ of: capability as Of, payer })),
     ...slots.map(({ slot, payer }) => ({ of: slot as Of, payer })),
   ];
-  const by = payers.find(({ of }) => metersOf(of).includes(meter))?.payer.by;
+  const by = payers.find(({ of }) => metersFor(of).includes(meter))?.payer.by;
   return by === 'balance'
     ? 'the balance pays'
     : by === 'units'
@@ -160,19 +160,19 @@ export function inPlaceOf({ tiers, capabilities, slots }: Outlook, meter: MeterN
 }
 
 /** For example "The allowance of premium calls is used up", or "Free includes no premium calls". */
-function goneOf(outlook: Outlook, of: Of): string {
+function usedUpSentence(outlook: Outlook, of: Of): string {
   const { plan, meters } = outlook;
-  const usedUp = meters.find(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter))?.meter;
+  const usedUp = meters.find(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter))?.meter;
   if (usedUp) return `The allowance of ${inText(plan, usedUp)} is used up`;
-  const missing = metersOf(of).find((meter) => limitOf(plan, meter) === 0);
+  const missing = metersFor(of).find((meter) => planLimit(plan, meter) === 0);
   return `${plan.name} includes no ${missing ? inText(plan, missing) : of}`;
 }
 
 function isUsedUp({ meters }: Outlook, of: Of): boolean {
-  return meters.some(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter));
+  return meters.some(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter));
 }
 
-function metersOf(of: Of): MeterName[] {
+function metersFor(of: Of): MeterName[] {
   if (isSlot(of)) return [SLOT_METERS[of]];
   if (!isCapability(of)) return [`${of}Calls`, `${of}Tokens`];
   const meter = CAPABILITY_METERS[of];
@@ -201,11 +201,11 @@ function inText(plan: Plan, meter: MeterName): string {
 }
 
 function untilRenewal({ renewsAtMs }: Outlook, nowMs: number): string {
-  return renewsAtMs === null ? '' : ` until ${dayOf({ atMs: renewsAtMs, nowMs })}`;
+  return renewsAtMs === null ? '' : ` until ${dayWithYear({ atMs: renewsAtMs, nowMs })}`;
 }
 
 /** The day, with its year if that is not the present one. */
-function dayOf({ atMs, nowMs }: { atMs: number; nowMs: number }): string {
+function dayWithYear({ atMs, nowMs }: { atMs: number; nowMs: number }): string {
   const [year, present] = [atMs, nowMs].map((ms) => new Date(ms).getUTCFullYear());
   return year === present ? dayMonth(atMs) : calendarDay(atMs);
 }
@@ -233,7 +233,7 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
     if (payer.by !== 'nobody') continue;
     if (payer.reason === 'CREDIT_REQUIRED')
       return { value: 'Now', note: 'nothing is left of the balance', of: 'balance' };
-    const used = meters.find(({ meter, isUsedUp }) => isUsedUp && metersOf(of).includes(meter));
+    const used = meters.find(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter));
     if (used) return { value: 'Now', note: `${meterTitle(plan, used.meter)}: used up`, of: 'meters' };
   }
   const ends = [
@@ -248,7 +248,7 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
   if (first)
     return {
       value: sentenceCase(distance(first.atMs, nowMs)),
-      note: `${first.name}, about ${dayOf({ atMs: first.atMs, nowMs })}`,
+      note: `${first.name}, about ${dayWithYear({ atMs: first.atMs, nowMs })}`,
       of: first.of,
     };
   if (!isForecast) return { value: 'Not known yet', note: 'a forecast needs 7 days of history', of: 'meters' };
@@ -256,13 +256,13 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
   if (meters.length === 0 && !isOnBalance) return { value: 'Never', note: 'the plan limits no meter', of: 'meters' };
   const lasts =
     isOnBalance && balance?.lastsUntilMs != null
-      ? `the balance lasts until ${dayOf({ atMs: balance.lastsUntilMs, nowMs })} at the last 7 days' rate`
+      ? `the balance lasts until ${dayWithYear({ atMs: balance.lastsUntilMs, nowMs })} at the last 7 days' rate`
       : null;
   if (renewsAtMs === null)
     return { value: 'Not in sight', note: lasts ?? 'at the forecast pace', of: lasts ? 'balance' : 'meters' };
   return {
     value: 'Not before renewal',
-    note: lasts ?? `on ${dayOf({ atMs: renewsAtMs, nowMs })}`,
+    note: lasts ?? `on ${dayWithYear({ atMs: renewsAtMs, nowMs })}`,
     of: lasts ? 'balance' : 'meters',
   };
 }

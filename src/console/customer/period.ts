@@ -30,7 +30,7 @@ export function periodNamed(asked: string | undefined): PeriodName {
  * The days of a period. The usage period begins at `replenishedAtMs`: its whole first day is shown, and at most 400
  * days.
  */
-export function periodOf(
+export function resolvePeriod(
   name: PeriodName,
   { replenishedAtMs, nowMs }: { replenishedAtMs: number; nowMs: number },
 ): Period {

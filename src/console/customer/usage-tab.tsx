@@ -6,7 +6,7 @@
 import type { FC } from 'hono/jsx';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import type { UsageSummaryData } from '../../contract/usage-summary.ts';
-import { gapOf } from '../../domain/funding.ts';
+import { planGap } from '../../domain/funding.ts';
 import type { CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
@@ -17,14 +17,14 @@ import { type CustomerEarnings, readCustomerEarnings } from '../../readings/marg
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { calendarDay, plural, usdColumn } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
-import { readerOf } from '../caller.ts';
+import { buildReader } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
 import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { load } from '../send.ts';
 import { ModelAndFeatureRankings, UsageCharts } from '../usage-view.tsx';
-import { inPlaceOf, isPaidByBalance, meterTitle, payerSentences, runsOutFirst } from './outlook-words.ts';
-import { PERIODS, type Period, type PeriodName, periodNamed, periodOf } from './period.ts';
+import { isPaidByBalance, meterTitle, payerSentences, payersInPlace, runsOutFirst } from './outlook-words.ts';
+import { PERIODS, type Period, type PeriodName, periodNamed, resolvePeriod } from './period.ts';
 import type { Tab } from './tab.ts';
 
 /** The most models that the charts name, by cost. */
@@ -34,13 +34,13 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
   const name = periodNamed(c.req.query('period'));
   // Only the usage period depends on the customer; other periods are read at once.
   const known = name === 'usage' ? await reading : null;
-  const period = periodOf(name, { replenishedAtMs: known ? replenishedAtMs(known) : nowMs, nowMs });
-  const query = { customerId, from: dateOf(period.fromMs), to: dateOf(period.toMs) };
+  const period = resolvePeriod(name, { replenishedAtMs: known ? replenishedAtMs(known) : nowMs, nowMs });
+  const query = { customerId, from: utcDay(period.fromMs), to: utcDay(period.toMs) };
   const [customer, summary, earnings, outlook] = await Promise.all([
     reading,
     load(c, readOrganizationUsage, { query }),
     readCustomerEarnings(c.env, { organizationId, customerId }, period, nowMs),
-    readOutlook(readerOf(c), customerId, nowMs),
+    readOutlook(buildReader(c), customerId, nowMs),
   ]);
   if (!customer || !outlook || !summary.ok) return null;
   const models = summary.data.byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
@@ -74,7 +74,7 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
         wide
         note={<UsagePeriod customer={customer} nowMs={nowMs} />}
       >
-        <Meters rows={METER_NAMES.flatMap((meter) => rowOf(meter, shown))} />
+        <Meters rows={METER_NAMES.flatMap((meter) => meterRow(meter, shown))} />
       </Card>
     </>
   );
@@ -84,7 +84,7 @@ function replenishedAtMs({ subscription }: OperatorCustomer): number {
   return Date.parse(subscription.lastReplenishedAt);
 }
 
-function dateOf(atMs: number): string {
+function utcDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
 
@@ -119,10 +119,10 @@ const UNREPORTED = 'not in the reports yet';
 const Headline: FC<Shown> = (shown) => {
   const { organizationId, customer, period, earnings, outlook, nowMs } = shown;
   const path = customerPath({ organizationId, customerId: customer.customerId });
-  const calls = callsOf({ organizationId, customerId: customer.customerId });
+  const calls = customerCallsLink({ organizationId, customerId: customer.customerId });
   const runsOut = runsOutFirst(outlook, nowMs);
   const total = earnings?.total;
-  const show = columnOf(earnings);
+  const show = moneyColumn(earnings);
   return (
     <dl class="stats">
       <Stat label="Cost" sub={total ? <CostNote {...shown} /> : UNREPORTED}>
@@ -155,7 +155,7 @@ const Headline: FC<Shown> = (shown) => {
 };
 
 /** A common format for the headline's amounts, so that the shown revenue less the shown cost is the shown margin. */
-function columnOf(earnings: CustomerEarnings | null): (nano: bigint) => string {
+function moneyColumn(earnings: CustomerEarnings | null): (nano: bigint) => string {
   const { costNanoUsd = 0n, chargedNanoUsd = 0n, revenueNanoUsd = 0n, marginNanoUsd = 0n } = earnings?.total ?? {};
   return usdColumn([costNanoUsd, chargedNanoUsd, revenueNanoUsd, marginNanoUsd]);
 }
@@ -163,7 +163,7 @@ function columnOf(earnings: CustomerEarnings | null): (nano: bigint) => string {
 const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => {
   const { calls = 0, unpricedCalls = 0, costNanoUsd = 0n } = earnings?.total ?? {};
   if (unpricedCalls === 0) return <>{`of ${plural(calls, 'call')}`}</>;
-  const unpriced = callsOf({ organizationId, customerId: customer.customerId })({ priced: 'false' }, period);
+  const unpriced = customerCallsLink({ organizationId, customerId: customer.customerId })({ priced: 'false' }, period);
   return <a href={unpriced}>{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>;
 };
 
@@ -179,7 +179,7 @@ const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
   const { total, isPlanPriced } = earnings;
   const { marginNanoUsd, revenueNanoUsd, chargedNanoUsd } = total;
   const isKnown = isPlanPriced || chargedNanoUsd !== 0n;
-  const show = columnOf(earnings);
+  const show = moneyColumn(earnings);
   const revenue = `${marginNanoUsd < 0n ? 'a loss: ' : ''}revenue ${show(revenueNanoUsd)} less cost`;
   return (
     <Stat
@@ -247,7 +247,7 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
 /** The later use of a balance that pays for nothing now. */
 function laterUse({ plan, isCanceled }: Outlook): string {
   if (isCanceled) return 'pays for nothing while the subscription is canceled';
-  return gapOf(plan, 'USD') === null ? 'pays once an allowance is used up' : 'pays for nothing on this plan';
+  return planGap(plan, 'USD') === null ? 'pays once an allowance is used up' : 'pays for nothing on this plan';
 }
 
 const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = ({
@@ -257,7 +257,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
   summary,
   course,
 }) => {
-  const calls = callsOf({ organizationId, customerId });
+  const calls = customerCallsLink({ organizationId, customerId });
   if (summary.totals.calls === 0)
     return (
       <Card>
@@ -281,7 +281,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
 };
 
 /** The address of the customer's calls in the explorer. */
-function callsOf({ organizationId, customerId }: CustomerKey) {
+function customerCallsLink({ organizationId, customerId }: CustomerKey) {
   return (narrowed: Record<string, string>, period?: Period) => {
     const times = period && {
       from: new Date(period.fromMs).toISOString(),
@@ -292,12 +292,12 @@ function callsOf({ organizationId, customerId }: CustomerKey) {
 }
 
 /** The row of a meter; none for a custom slot that the plan does not have. */
-function rowOf(name: MeterName, { customer: { meters }, outlook }: Shown) {
+function meterRow(name: MeterName, { customer: { meters }, outlook }: Shown) {
   const meter = meters[name];
   const isSlot = name === 'agenticApi' || name.startsWith('custom');
   if (!meter || (isSlot && meter.limit === 0 && meter.used === 0)) return [];
   const runsOutAtMs = outlook.meters.find((one) => one.meter === name)?.runsOutAtMs ?? null;
-  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs, inPlace: inPlaceOf(outlook, name) }];
+  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs, inPlace: payersInPlace(outlook, name) }];
 }
 
 const UsagePeriod: FC<{ customer: OperatorCustomer; nowMs: number }> = ({

@@ -8,10 +8,10 @@ import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import { asCallId } from '../../domain/ids.ts';
 import { listCustomerLedger } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { count, nanoOf, plural, usdColumn, words } from '../../ui/format.ts';
+import { count, parseNanoUsd, plural, usdColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Nothing, Stat, Time, type Tone, Usd, Warnings } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
 import { load } from '../send.ts';
@@ -54,7 +54,7 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
           query={{ tab: 'wallet' }}
           next={nextCursor}
           first={page.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
     </>
@@ -64,16 +64,16 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
 const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
   <dl class="stats">
     <Stat label="Available" sub="what new usage may spend">
-      <Usd nano={nanoOf(wallet.availableUsd)} />
+      <Usd nano={parseNanoUsd(wallet.availableUsd)} />
     </Stat>
     <Stat label="Balance">
-      <Usd nano={nanoOf(wallet.balanceUsd)} />
+      <Usd nano={parseNanoUsd(wallet.balanceUsd)} />
     </Stat>
     <Stat label="Held" sub="by open calls">
-      <Usd nano={nanoOf(wallet.heldUsd)} />
+      <Usd nano={parseNanoUsd(wallet.heldUsd)} />
     </Stat>
     <Stat label="Not settled yet" sub={plural(wallet.openCharges, 'charge')}>
-      <Usd nano={nanoOf(wallet.unsettledUsd)} />
+      <Usd nano={parseNanoUsd(wallet.unsettledUsd)} />
     </Stat>
     {Object.entries(wallet.units)
       .filter(([, units]) => units > 0)
@@ -88,14 +88,14 @@ const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
 /** An amount with its unit; dollars have the decimals of their column. */
 const Amount: FC<{ unit: string; exact: string; show: (nano: bigint) => string }> = ({ unit, exact, show }) =>
   unit === 'USD' ? (
-    <Usd nano={nanoOf(exact)} show={show} />
+    <Usd nano={parseNanoUsd(exact)} show={show} />
   ) : (
     <span class="num">{`${count(BigInt(exact))} ${words(unit)}`}</span>
   );
 
 /** A common format for the dollars of a column. */
-function columnOf(amounts: readonly { unit: string; exact: string }[]): (nano: bigint) => string {
-  return usdColumn(amounts.flatMap(({ unit, exact }) => (unit === 'USD' ? [nanoOf(exact)] : [])));
+function dollarColumn(amounts: readonly { unit: string; exact: string }[]): (nano: bigint) => string {
+  return usdColumn(amounts.flatMap(({ unit, exact }) => (unit === 'USD' ? [parseNanoUsd(exact)] : [])));
 }
 
 /** The anchor of the credit in the list of credits. */
@@ -111,7 +111,7 @@ const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
         Credit pays for what the plan's allowance does not cover, if the plan is pay-as-you-go.
       </Empty>
     );
-  const show = columnOf(
+  const show = dollarColumn(
     credits.flatMap(({ unit, granted, remaining }) => [granted, remaining].map((exact) => ({ unit, exact }))),
   );
   return (
@@ -161,7 +161,7 @@ const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
   customer: { organizationId, failedCharges },
   nowMs,
 }) => {
-  const show = columnOf(failedCharges.map(({ amountUsd }) => ({ unit: 'USD', exact: amountUsd })));
+  const show = dollarColumn(failedCharges.map(({ amountUsd }) => ({ unit: 'USD', exact: amountUsd })));
   return (
     <Table
       caption="Charges that Stripe does not take"
@@ -209,8 +209,8 @@ const Ledger: FC<{ customer: OperatorCustomer; ledger: readonly LedgerItem[]; no
 }) => {
   if (ledger.length === 0)
     return <Empty title="No entries yet">Grants, charges, expiries and revocations appear here.</Empty>;
-  const changes = columnOf(ledger.map(({ unit, amount }) => ({ unit, exact: amount })));
-  const balances = columnOf(ledger.map(({ unit, balance }) => ({ unit, exact: balance })));
+  const changes = dollarColumn(ledger.map(({ unit, amount }) => ({ unit, exact: amount })));
+  const balances = dollarColumn(ledger.map(({ unit, balance }) => ({ unit, exact: balance })));
   return (
     <Table
       caption="Ledger"

@@ -14,11 +14,11 @@ import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Json, Nothing, Time } from '../../ui/parts.tsx';
 import { Pager, Table } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
 import { refused } from '../refused.tsx';
-import { detailsOf, load } from '../send.ts';
+import { load, refusalDetails } from '../send.ts';
 import { page } from '../shell.tsx';
 
 const PAGE_SIZE = 50;
@@ -37,7 +37,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
     const { items, nextCursor } = shown.data;
     const { type, customerId, from, to } = answer.ok ? asked : {};
     const path = organizationPath(organizationId, 'alerts');
-    const state = { values: asked, details: answer.ok ? [] : detailsOf(answer.refusal) };
+    const state = { values: asked, details: answer.ok ? [] : refusalDetails(answer.refusal) };
     return page(
       c,
       {
@@ -70,7 +70,7 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
           query={{ ...(type && { type }), ...(customerId && { customerId }), ...(from && { from }), ...(to && { to }) }}
           next={nextCursor}
           first={pageAsked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );

@@ -8,9 +8,9 @@ import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { AnomaliesTable } from '../anomalies-view.tsx';
-import { readerOf } from '../caller.ts';
+import { buildReader } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -27,7 +27,7 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
     const checked = check(AnomaliesQuery, values);
     const query = checked.ok ? checked.value : AnomaliesQuery.parse({});
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: query.cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const answer = await readAnomalies(readerOf(c), query, asked);
+    const answer = await readAnomalies(buildReader(c), query, asked);
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor, customersLookedAt, asOf } = answer.data;
     const nowMs = Date.now();
@@ -65,7 +65,7 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
           query={{ days: String(query.days) }}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );

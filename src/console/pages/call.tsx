@@ -11,7 +11,7 @@ import { planIdOf } from '../../domain/plan.ts';
 import { isProvisional } from '../../domain/usage.ts';
 import { readOrganizationCall, recordedCall } from '../../operator/calls.ts';
 import { readPlan } from '../../operator/plans.ts';
-import { count, duration, nanoOf, percent, rate, usdColumn, words } from '../../ui/format.ts';
+import { count, duration, parseNanoUsd, percent, rate, usdColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Count, Empty, Facts, Nothing, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { shortened } from '../calls-table.tsx';
@@ -40,12 +40,12 @@ export function mountCall(app: Hono<ConsoleEnv>): void {
       recordedCall(c.env, organizationId, callInPath(c)),
     ]);
     if (!answer.ok) return refused(c, answer.refusal);
-    return callPage(c, answer.data, recorded, await planNameOf(c, answer.data));
+    return callPage(c, answer.data, recorded, await findPlanName(c, answer.data));
   });
 }
 
 /** The name of the plan that denied the call. */
-async function planNameOf(c: ConsoleContext, { denial }: ReadCallData): Promise<string> {
+async function findPlanName(c: ConsoleContext, { denial }: ReadCallData): Promise<string> {
   if (!denial) return '';
   const { usagePlanVersionId } = denial;
   const planId = planIdOf(usagePlanVersionId);
@@ -209,7 +209,7 @@ const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ break
         items={[
           ['Sum of the lines', <Usd nano={sum} show={show} />],
           ...(call.pricingMultiplier === 1 ? [] : [['Batch price', `× ${call.pricingMultiplier}`] as const]),
-          ['Cost', <strong>{<Usd nano={nanoOf((call.costUSD ?? 0).toFixed(9))} />}</strong>],
+          ['Cost', <strong>{<Usd nano={parseNanoUsd((call.costUSD ?? 0).toFixed(9))} />}</strong>],
           ['Exactly', <span class="num">{`${count(BigInt(call.costUsdNano ?? 0))} nano-USD`}</span>],
           ['Price tier', `${words(breakdown.pricingTier)}, ${words(breakdown.pricingTierReason).toLowerCase()}`],
           ['Recorded price', <Code>{breakdown.snapshotId}</Code>],

@@ -14,11 +14,11 @@ import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { count, moment, words } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { type Asked, CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
 import { ChosenFilters } from '../chosen-filters.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
-import { instantFields, instantsOf } from '../form-instants.ts';
+import { instantFields, readInstants } from '../form-instants.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
@@ -55,7 +55,7 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const named = callIdField.safeParse(callId);
     if (named.success) return c.redirect(callPath(organizationId, named.data), 303);
-    const checked = check(CallsQuery, { ...asked, ...instantsOf(asked) });
+    const checked = check(CallsQuery, { ...asked, ...readInstants(asked) });
     const query = checked.ok ? checked.value : CallsQuery.parse({});
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
     const isFile = format === 'csv' || format === 'json';
@@ -129,7 +129,7 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
           query={asked}
           next={nextCursor}
           first={first}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
     </>,
@@ -199,7 +199,7 @@ function isOpen({ values, details }: FormState): boolean {
 
 function shownFilter(name: string, value: string): string {
   if (name === 'from' || name === 'to')
-    return `${moment(Date.parse(instantsOf({ [name]: value })[name] ?? value))} UTC`;
+    return `${moment(Date.parse(readInstants({ [name]: value })[name] ?? value))} UTC`;
   if (name === 'priced') return value === 'true' ? 'known' : 'not known';
   return name === 'status' || name === 'reason' ? words(value) : value;
 }

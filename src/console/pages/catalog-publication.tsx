@@ -15,8 +15,8 @@ import { Table } from '../../ui/table.tsx';
 import { changedFields } from '../changed-fields.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { fieldLabel, fieldValue } from '../field-words.ts';
-import { detailsOf, send, sends } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { refusalDetails, send, sends } from '../send.ts';
+import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
@@ -46,7 +46,7 @@ export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
     if (!document) return documentPage(c, broken(typed, problems));
     const answer = await send(c, publishCatalog, { body: document });
     if (!answer.ok)
-      return documentPage(c, { values: { document: typed }, details: inDocument(detailsOf(answer.refusal)) });
+      return documentPage(c, { values: { document: typed }, details: inDocument(refusalDetails(answer.refusal)) });
     return c.redirect(`${PATH}?done=published`, 303);
   });
 }
@@ -90,7 +90,7 @@ function documentPage(c: ConsoleContext, state: FormState) {
       crumbs: [{ text: 'Model catalog', href: PATH }],
     },
     <Card>
-      <Form of={publishCatalog} action={`${PATH}/publish`} secrets={secretsOf(c)} state={state} upload>
+      <Form of={publishCatalog} action={`${PATH}/publish`} secrets={formSecrets(c)} state={state} upload>
         <div class="field">
           <label for="file">File</label>
           <input id="file" name="file" type="file" accept=".json,application/json" aria-describedby="file-hint" />
@@ -140,7 +140,7 @@ function confirmationPage(
             ]}
           />
         )}
-        <Form of={publishCatalog} action={PATH} secrets={secretsOf(c)} label="Publish">
+        <Form of={publishCatalog} action={PATH} secrets={formSecrets(c)} label="Publish">
           <textarea name="document" hidden readonly aria-label="Document">
             {JSON.stringify(document)}
           </textarea>

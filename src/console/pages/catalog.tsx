@@ -4,21 +4,21 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { z } from 'zod';
-import { type ModelStatus, replacementOf, statusOn } from '../../catalog/lifecycle.ts';
+import { findReplacement, type ModelStatus, statusOn } from '../../catalog/lifecycle.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
 import { pricingAt } from '../../catalog/prices.ts';
-import { reportedEndsOf } from '../../catalog/reported-ends.ts';
+import { listReportedEnds } from '../../catalog/reported-ends.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import { brokenRules } from '../../contract/errors.ts';
-import { readCatalog, recordedPricesOf } from '../../operator/catalog.ts';
+import { listRecordedPrices, readCatalog } from '../../operator/catalog.ts';
 import { readReview } from '../../operator/reviews.ts';
-import { pageOf, pageRequest } from '../../platform/page.ts';
+import { makePage, pageRequest } from '../../platform/page.ts';
 import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { compact, count, plural, rateColumn, words } from '../../ui/format.ts';
 import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { type Orders, type Sorted, sorted } from '../../ui/sorting.ts';
 import { Pager, Table } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { modelPage } from '../catalog-model.tsx';
 import { CONSOLE_PATH, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
@@ -60,7 +60,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
     const query = { ...(search && { search }), ...(provider && { provider }), ...(status && { status }) };
     const found = sorted(findModels(catalog, asked, day), ordersAt(nowMs), { path: PATH, query, sort: asked.sort });
     const start = found.rows.findIndex((model) => modelKeyOf(model) === pageAsked.after) + 1;
-    const { items, nextCursor } = pageOf(found.rows.slice(start, start + PAGE_SIZE + 1), PAGE_SIZE, modelKeyOf);
+    const { items, nextCursor } = makePage(found.rows.slice(start, start + PAGE_SIZE + 1), PAGE_SIZE, modelKeyOf);
     return page(
       c,
       {
@@ -94,7 +94,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
             query={{ ...query, ...found.query }}
             next={nextCursor}
             first={start === 0}
-            previous={trailOf(c.req.query(), items.length)}
+            previous={readTrail(c.req.query(), items.length)}
           />
         </Card>
       </>,
@@ -112,11 +112,11 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
     return modelPage(c, {
       model,
       status: statusOn(model, day),
-      replacement: replacementOf(catalog, model, day),
-      reportedEnds: reportedEndsOf(catalog, model, day),
+      replacement: findReplacement(catalog, model, day),
+      reportedEnds: listReportedEnds(catalog, model, day),
       transitions: catalog.transitions.filter((transition) => modelKeyOf(transition) === modelKey),
       review: review.ok ? review.data : null,
-      prices: await recordedPricesOf(c.env, modelKey),
+      prices: await listRecordedPrices(c.env, modelKey),
       nowMs,
     });
   });
@@ -228,10 +228,10 @@ interface ModelsProps {
 }
 
 const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
-  const priceOf = (model: CatalogModel) => priceAt(model, nowMs);
+  const currentPrice = (model: CatalogModel) => priceAt(model, nowMs);
   const show = rateColumn(
     items.flatMap((model) => {
-      const price = priceOf(model);
+      const price = currentPrice(model);
       return price ? [price.inputUsdPerMillion, price.outputUsdPerMillion] : [];
     }),
   );
@@ -270,13 +270,13 @@ const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
           title: 'Input',
           figure: true,
           sort: by('input'),
-          cell: (model) => <Rate of={priceOf(model)?.inputUsdPerMillion} show={show} />,
+          cell: (model) => <Rate of={currentPrice(model)?.inputUsdPerMillion} show={show} />,
         },
         {
           title: 'Output',
           figure: true,
           sort: by('output'),
-          cell: (model) => <Rate of={priceOf(model)?.outputUsdPerMillion} show={show} />,
+          cell: (model) => <Rate of={currentPrice(model)?.outputUsdPerMillion} show={show} />,
         },
       ]}
     />

@@ -18,7 +18,7 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../conte
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { ESTIMATED, EstimateForm } from './compression-estimate.tsx';
 
 const TECHNIQUES = Object.entries({
@@ -73,11 +73,11 @@ async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; e
         <ProfileForm
           path={path}
           state={sent.profile ?? storedIn(operatorSaveCompressionProfile, profile.data)}
-          secrets={secretsOf(c)}
+          secrets={formSecrets(c)}
         />
       </Card>
       <Card title="Estimate" note="What the saved profile would have saved on the stored samples. Changes nothing.">
-        <EstimateForm path={path} state={sent.estimate ?? BLANK} secrets={secretsOf(c)} />
+        <EstimateForm path={path} state={sent.estimate ?? BLANK} secrets={formSecrets(c)} />
       </Card>
     </>,
   );

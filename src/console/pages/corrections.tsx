@@ -39,7 +39,7 @@ import {
 } from '../context.ts';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { optionalText, text } from '../submitted.ts';
 
 const CALL = '/organizations/:org/calls/:callId';
@@ -68,9 +68,9 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   app.get(`${CALL}/reverse`, (c) => reversePage(c, { values: { act: 'reverse' }, details: [] }));
 
   app.post(`${CALL}/reverse`, async (c) => {
-    const { organizationId, callId } = callOf(c);
+    const { organizationId, callId } = callKey(c);
     if (isGoodwill(c)) {
-      const given = await giveGoodwill(c, await goodwillOf(c));
+      const given = await giveGoodwill(c, await decideGoodwill(c));
       return given.ok
         ? c.redirect(`${customerPath({ organizationId, customerId: given.customerId })}?tab=wallet&done=goodwill`, 303)
         : reversePage(c, wrong(c, given.refusal));
@@ -81,12 +81,12 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   });
 
   app.get(`${CALL}/amend`, async (c) => {
-    const { organizationId, callId } = callOf(c);
+    const { organizationId, callId } = callKey(c);
     return amendPage(c, reportedIn(await recordedCall(c.env, organizationId, callId)));
   });
 
   app.post(`${CALL}/amend`, async (c) => {
-    const { organizationId, callId } = callOf(c);
+    const { organizationId, callId } = callKey(c);
     const answer = await send(c, operatorAmendCall, { body: amendmentIn(c.get('submitted').fields) });
     if (!answer.ok) return amendPage(c, wrong(c, answer.refusal));
     return c.redirect(`${callPath(organizationId, callId)}?done=amended`, 303);
@@ -119,7 +119,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
 /** The operator's choice for a dispute; a form without the choice is a reversal. */
 const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
 
-async function goodwillOf(c: ConsoleContext): Promise<GoodwillDecision> {
+async function decideGoodwill(c: ConsoleContext): Promise<GoodwillDecision> {
   const call = await load(c, readOrganizationCall);
   return call.ok ? goodwillOfCall(call.data) : { ok: false, reason: call.refusal.message };
 }
@@ -175,7 +175,7 @@ const Acts: FC<{ what: string; goodwill: GoodwillDecision | null }> = ({ what, g
   />
 );
 
-function callOf(c: ConsoleContext) {
+function callKey(c: ConsoleContext) {
   return { organizationId: c.get('organization').organizationId, callId: callInPath(c) };
 }
 
@@ -205,11 +205,11 @@ function correctionPage(
   content: (secrets: FormSecrets) => unknown,
 ) {
   const status = details.length > 0 ? 400 : 200;
-  return page(c, { title, status, crumbs }, <Card>{content(secretsOf(c)) as never}</Card>);
+  return page(c, { title, status, crumbs }, <Card>{content(formSecrets(c)) as never}</Card>);
 }
 
 function callCrumbs(c: ConsoleContext) {
-  const { organizationId, callId } = callOf(c);
+  const { organizationId, callId } = callKey(c);
   return [
     { text: 'Calls', href: organizationPath(organizationId, 'calls') },
     { text: shortened(callId), href: callPath(organizationId, callId) },
@@ -226,8 +226,8 @@ const Reason: FC<{ of: Sends }> = ({ of }) => (
 );
 
 async function reversePage(c: ConsoleContext, state: FormState) {
-  const { organizationId, callId } = callOf(c);
-  const goodwill = await goodwillOf(c);
+  const { organizationId, callId } = callKey(c);
+  const goodwill = await decideGoodwill(c);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Reverse call', state, callCrumbs(c), (secrets) => (
     <Form of={operatorReverseCall} action={`${path}/reverse`} secrets={secrets} state={state}>
@@ -245,7 +245,7 @@ async function reversePage(c: ConsoleContext, state: FormState) {
 }
 
 function amendPage(c: ConsoleContext, state: FormState) {
-  const { organizationId, callId } = callOf(c);
+  const { organizationId, callId } = callKey(c);
   const path = callPath(organizationId, callId);
   return correctionPage(c, 'Amend call', state, callCrumbs(c), (secrets) => (
     <Form of={operatorAmendCall} action={`${path}/amend`} secrets={secrets} state={state}>

@@ -21,7 +21,7 @@ import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, org
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, sends, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 const BASE = '/organizations/:org/customers/:customerId';
@@ -58,7 +58,7 @@ export function mountCustomerActions(app: Hono<ConsoleEnv>): void {
   app.get(`${BASE}/erase`, (c) => erasePage(c, BLANK));
 
   app.post(`${BASE}/erase`, sends(eraseCustomer), async (c) => {
-    const { customerId } = addressOf(c);
+    const { customerId } = customerKey(c);
     if (text(c.get('submitted').fields, 'confirmation') !== customerId) {
       const other = badRequest({ path: 'confirmation', message: `must be ${customerId}, exactly as shown` });
       return erasePage(c, wrong(c, other.refusal));
@@ -74,11 +74,11 @@ function toSettings(c: ConsoleContext, answer: Answer<unknown>, done: string) {
 
 /** Redirects to a tab of the customer's page, which confirms the action. */
 function toTab(c: ConsoleContext, tab: string, done: string) {
-  const { organizationId, customerId } = addressOf(c);
+  const { organizationId, customerId } = customerKey(c);
   return c.redirect(`${customerPath({ organizationId, customerId })}?${new URLSearchParams({ tab, done })}`, 303);
 }
 
-function addressOf(c: ConsoleContext): CustomerKey {
+function customerKey(c: ConsoleContext): CustomerKey {
   return { organizationId: c.get('organization').organizationId, customerId: customerInPath(c) };
 }
 
@@ -89,7 +89,7 @@ async function actionPage(
   status: 200 | 400,
   content: (path: string, secrets: FormSecrets) => unknown,
 ) {
-  const { organizationId, customerId } = addressOf(c);
+  const { organizationId, customerId } = customerKey(c);
   const known = await load(c, readCustomer);
   if (!known.ok) return refused(c, known.refusal);
   const path = customerPath({ organizationId, customerId });
@@ -97,13 +97,13 @@ async function actionPage(
     { text: 'Customers', href: organizationPath(organizationId, 'customers') },
     { text: customerId, href: path },
   ];
-  return page(c, { title, status, crumbs }, <Card>{content(path, secretsOf(c)) as never}</Card>);
+  return page(c, { title, status, crumbs }, <Card>{content(path, formSecrets(c)) as never}</Card>);
 }
 
-const statusOf = ({ details }: FormState) => (details.length > 0 ? 400 : 200);
+const formStatus = ({ details }: FormState) => (details.length > 0 ? 400 : 200);
 
 function creditPage(c: ConsoleContext, state: FormState) {
-  return actionPage(c, 'Grant credit', statusOf(state), (path, secrets) => (
+  return actionPage(c, 'Grant credit', formStatus(state), (path, secrets) => (
     <Form of={grantCredit} action={`${path}/credit`} secrets={secrets} state={state}>
       <BodyFields
         of={grantCredit}
@@ -123,7 +123,7 @@ function creditPage(c: ConsoleContext, state: FormState) {
 
 function revokePage(c: ConsoleContext, state: FormState) {
   const creditId = c.req.param('creditId') ?? '';
-  return actionPage(c, 'Revoke credit', statusOf(state), (path, secrets) => (
+  return actionPage(c, 'Revoke credit', formStatus(state), (path, secrets) => (
     <Form
       of={revokeCredit}
       action={`${path}/credits/${encodeURIComponent(creditId)}/revoke`}
@@ -165,8 +165,8 @@ function reactivatePage(c: ConsoleContext) {
 }
 
 function erasePage(c: ConsoleContext, state: FormState) {
-  const { customerId } = addressOf(c);
-  return actionPage(c, 'Erase customer', statusOf(state), (path, secrets) => (
+  const { customerId } = customerKey(c);
+  return actionPage(c, 'Erase customer', formStatus(state), (path, secrets) => (
     <Form of={eraseCustomer} action={`${path}/erase`} secrets={secrets} state={state}>
       <Notice tone="bad" title="This cannot be undone.">
         Everything of <strong>{customerId}</strong> goes: account, usage, calls, credits and what is left of them,

@@ -15,7 +15,7 @@ import { customersCsv, listCustomers } from '../../readings/customer-list/list-c
 import { count, plural } from '../../ui/format.ts';
 import { Card, Code, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { readTrail } from '../../ui/trail.ts';
 import { deferrer } from '../caller.ts';
 import { linkTo } from '../chosen-filters.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
@@ -45,7 +45,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
     } = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
     const checked = ListCustomersQuery.safeParse({ ...asked, limit: PAGE_SIZE });
     const { limit: _limit, ...valid } = checked.success ? checked.data : ListCustomersQuery.parse({});
-    const query = { ...valid, sort: sortOf(asked, valid) };
+    const query = { ...valid, sort: chooseSort(asked, valid) };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
     if (format === 'csv' && checked.success) {
       const file = await listCustomers(scope, query, null);
@@ -64,7 +64,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
     const isWhole = pageAsked.after === null && nextCursor === null;
     const [figures, total] = await Promise.all([
       readCustomerFigures(scope, ids, ending, nowMs),
-      isWhole ? plural(items.length, 'customer') : totalOf(scope, query, nowMs),
+      isWhole ? plural(items.length, 'customer') : foundText(scope, query, nowMs),
     ]);
     const path = organizationPath(organizationId, 'customers');
     const lines = items.map((item) => ({ ...item, figures: figures.get(item.customerId) }));
@@ -112,7 +112,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
             query={asked}
             next={nextCursor}
             first={pageAsked.after === null}
-            previous={trailOf(c.req.query(), items.length)}
+            previous={readTrail(c.req.query(), items.length)}
           />
         </Card>
       </>,
@@ -121,13 +121,13 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
 }
 
 /** The order of the list; without a requested one, an order that an index covers together with the filters. */
-function sortOf(asked: Asked, { sort, nearLimit }: Query): Sort {
+function chooseSort(asked: Asked, { sort, nearLimit }: Query): Sort {
   if (asked.sort !== undefined) return sort;
   if (nearLimit !== undefined) return 'worstMeter';
   return isNarrowed(asked) ? 'customerId' : 'cost';
 }
 
-async function totalOf(scope: ListScope, query: Query, nowMs: number): Promise<string> {
+async function foundText(scope: ListScope, query: Query, nowMs: number): Promise<string> {
   const { sort: _sort, ...narrowing } = query;
   const found = await countListed(scope, narrowing, nowMs);
   return found.isAll ? plural(found.count, 'customer') : `At least ${plural(found.count, 'customer')}`;

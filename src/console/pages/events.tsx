@@ -9,20 +9,20 @@ import type { EventLogFilter, Organization } from '../../contract/operator.ts';
 import { ACTION_KINDS, OPERATOR_ACTIONS, SUBJECT_KINDS, type SubjectKind } from '../../contract/operator-actions.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { listEvents } from '../../operator/events.ts';
-import { organizationsOf } from '../../operator/organizations.ts';
+import { listOrganizationPage } from '../../operator/organizations.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
 import { moment, words } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
-import { actorName, Changes, eventsPath, readNamesOf } from '../changes-view.tsx';
+import { readTrail } from '../../ui/trail.ts';
+import { actorName, Changes, eventsPath, readEventNames } from '../changes-view.tsx';
 import { ChosenFilters } from '../chosen-filters.tsx';
 import type { ConsoleContext, ConsoleEnv } from '../context.ts';
-import { instantFields, instantsOf } from '../form-instants.ts';
-import { namesOf } from '../mentions.tsx';
+import { instantFields, readInstants } from '../form-instants.ts';
+import { namesByKey } from '../mentions.tsx';
 import { refused } from '../refused.tsx';
-import { detailsOf, load } from '../send.ts';
+import { load, refusalDetails } from '../send.ts';
 import { page } from '../shell.tsx';
 
 const PAGE_SIZE = 40;
@@ -54,8 +54,8 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   const cursor = c.req.query('cursor');
   const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
   const [narrowed, listed] = await Promise.all([
-    load(c, listEvents, { query: { ...asked, ...instantsOf(asked), ...whole }, page: pageAsked }),
-    here === null ? organizationsOf(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
+    load(c, listEvents, { query: { ...asked, ...readInstants(asked), ...whole }, page: pageAsked }),
+    here === null ? listOrganizationPage(c.env, { limit: ORGANIZATIONS_MAX, after: null }) : null,
   ]);
   const answer = narrowed.ok ? narrowed : await load(c, listEvents, { query: whole, page: pageAsked });
   if (!answer.ok) return refused(c, answer.refusal);
@@ -63,15 +63,15 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   const organizations = listed?.items ?? [];
   const names =
     here === null
-      ? namesOf(
+      ? namesByKey(
           'organization',
           organizations.map(({ organizationId, name }) => [organizationId, name]),
         )
-      : await readNamesOf(c, here, items);
+      : await readEventNames(c, here, items);
   const path = eventsPath(here);
   const state = {
     values: { ...asked, ...instantFields(asked) },
-    details: narrowed.ok ? [] : detailsOf(narrowed.refusal),
+    details: narrowed.ok ? [] : refusalDetails(narrowed.refusal),
   };
   return page(
     c,
@@ -101,7 +101,7 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
           query={asked as Record<string, string>}
           next={nextCursor}
           first={pageAsked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
     </>,
@@ -190,7 +190,7 @@ function shownFilter(name: keyof Asked, value: string, organizations: Organizati
   switch (name) {
     case 'from':
     case 'to': {
-      const atMs = Date.parse(instantsOf({ [name]: value })[name] ?? value);
+      const atMs = Date.parse(readInstants({ [name]: value })[name] ?? value);
       return Number.isNaN(atMs) ? value : `${moment(atMs)} UTC`;
     }
     case 'organizationId':

@@ -27,7 +27,7 @@ const BINDINGS: Readonly<Record<string, string>> = {
 
 export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
-    const [answer, history] = await Promise.all([load(c, readHealth), historyOf(c)]);
+    const [answer, history] = await Promise.all([load(c, readHealth), loadHistory(c)]);
     if (!answer.ok) return refused(c, answer.refusal);
     const { status, problems, checks, catalog, backlog, setAside, archive, d1, versions } = answer.data;
     const nowMs = Date.now();
@@ -200,7 +200,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
 }
 
 /** The last 24 hours; `null` if D1 or a projector is unavailable, which the page shows above. */
-async function historyOf(c: ConsoleContext): Promise<HealthHistory | null> {
+async function loadHistory(c: ConsoleContext): Promise<HealthHistory | null> {
   try {
     const history = await load(c, readHealthHistory);
     return history.ok ? history.data : null;

@@ -10,15 +10,15 @@ import { pageRequest } from '../../platform/page.ts';
 import { Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { Card, Code, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
-import { changesOf } from '../changes-view.tsx';
+import { readTrail } from '../../ui/trail.ts';
+import { renderChanges } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { createdPage, crumbsOf, revokePage } from '../key-pages.tsx';
+import { createdPage, keyCrumbs, revokePage } from '../key-pages.tsx';
 import { KeyFacts, Keys } from '../keys-view.tsx';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, sends, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { texts } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
@@ -87,7 +87,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
           query={{}}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );
@@ -151,9 +151,9 @@ function newPage(c: ConsoleContext, state: FormState) {
   const path = organizationPath(c.get('organization').organizationId, 'keys');
   return page(
     c,
-    { title: 'New key', status: state.details.length > 0 ? 400 : 200, crumbs: crumbsOf(path) },
+    { title: 'New key', status: state.details.length > 0 ? 400 : 200, crumbs: keyCrumbs(path) },
     <Card>
-      <Form of={createKey} action={path} secrets={secretsOf(c)} state={state}>
+      <Form of={createKey} action={path} secrets={formSecrets(c)} state={state}>
         <BodyFields
           of={createKey}
           overrides={{
@@ -172,7 +172,7 @@ async function keyPage(c: ConsoleContext, key: Key, state: FormState) {
   const own = `${path}/${encodeURIComponent(key.keyId)}`;
   const revoked = key.revokedAt !== null;
   const nowMs = Date.now();
-  const changes = await changesOf(c, {
+  const changes = await renderChanges(c, {
     organizationId: c.get('organization').organizationId,
     subject: { kind: 'key', id: key.keyId },
     cursor: c.req.query('cursor'),
@@ -187,7 +187,7 @@ async function keyPage(c: ConsoleContext, key: Key, state: FormState) {
           <Code>{`${key.prefix}…${key.hint}`}</Code> created <Time at={key.createdAt} nowMs={Date.now()} />
         </>
       ),
-      crumbs: crumbsOf(path),
+      crumbs: keyCrumbs(path),
     },
     <div class="grid">
       {revoked && (
@@ -202,11 +202,11 @@ async function keyPage(c: ConsoleContext, key: Key, state: FormState) {
         <Card title="What it may do">
           <KeyFacts item={key} nowMs={nowMs} />
         </Card>
-        {!revoked && <RotateAndRevoke own={own} secrets={secretsOf(c)} />}
+        {!revoked && <RotateAndRevoke own={own} secrets={formSecrets(c)} />}
       </div>
       {!revoked && (
         <Card title="Name, scopes, limits, expiry">
-          <KeyForm own={own} item={key} state={state} secrets={secretsOf(c)} />
+          <KeyForm own={own} item={key} state={state} secrets={formSecrets(c)} />
         </Card>
       )}
       {changes}

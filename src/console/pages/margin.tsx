@@ -11,12 +11,12 @@ import { readMargin } from '../../readings/margin/read-margin.ts';
 import { count, dayMonth, plural } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { readerOf } from '../caller.ts';
+import { buildReader } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Cost } from '../cost.tsx';
-import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
-import { CustomersMargin, readCustomersOf } from '../margin-customers.tsx';
-import { amountsOf, lackingPrices, Margin, MarginTotals, shareOf } from '../margin-view.tsx';
+import { type AskedDays, completeSinceText, parseAskedDays, RangeTabs } from '../day-range.tsx';
+import { CustomersMargin, readMarginCustomers } from '../margin-customers.tsx';
+import { amountTexts, lackingPrices, Margin, MarginTotals, marginShare } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
@@ -44,15 +44,15 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const asked = c.req.query();
     const by = BY.find((one) => one === asked.by) ?? 'plan';
-    const days = askedDaysOf(asked, Date.now());
+    const days = parseAskedDays(asked, Date.now());
     const checked = check(MarginQuery, days.dates);
     if (!checked.ok) return refused(c, badRequest(...checked.details).refusal);
     if (by === 'customer') {
-      const customers = await readCustomersOf(c, days);
+      const customers = await readMarginCustomers(c, days);
       if (customers instanceof Response) return customers;
       if (customers) return marginPage(c, by, days, customers.asked, <CustomersMargin {...customers} />);
     }
-    const answer = await readMargin(readerOf(c), checked.value, by === 'customer' ? [] : [by]);
+    const answer = await readMargin(buildReader(c), checked.value, by === 'customer' ? [] : [by]);
     if (!answer.ok) return refused(c, answer.refusal);
     const card =
       by === 'customer' ? (
@@ -180,9 +180,9 @@ const TITLES = {
 } as const satisfies Record<By, string>;
 
 const MarginTable: FC<{ by: By; rows: readonly Row[] }> = ({ by, rows }) => {
-  const cost = amountsOf(rows, ({ costUsdNano }) => costUsdNano);
-  const revenue = amountsOf(rows, ({ revenueUsdNano }) => revenueUsdNano);
-  const margin = amountsOf(rows, ({ marginUsdNano }) => marginUsdNano);
+  const cost = amountTexts(rows, ({ costUsdNano }) => costUsdNano);
+  const revenue = amountTexts(rows, ({ revenueUsdNano }) => revenueUsdNano);
+  const margin = amountTexts(rows, ({ marginUsdNano }) => marginUsdNano);
   return (
     <Table
       caption={`Margin by ${by}`}
@@ -212,7 +212,7 @@ const MarginTable: FC<{ by: By; rows: readonly Row[] }> = ({ by, rows }) => {
           title: 'Share of revenue',
           figure: true,
           cell: (row) =>
-            shareOf({ marginNanoUsd: BigInt(row.marginUsdNano), revenueNanoUsd: BigInt(row.revenueUsdNano) }) ?? (
+            marginShare({ marginNanoUsd: BigInt(row.marginUsdNano), revenueNanoUsd: BigInt(row.revenueUsdNano) }) ?? (
               <Nothing />
             ),
         },

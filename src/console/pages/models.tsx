@@ -7,10 +7,10 @@ import type { FC } from 'hono/jsx';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest } from '../../contract/model-mappings.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
-import { entriesByMapping, type ModelMappings, mappedModels, modelOf } from '../../domain/model-mappings.ts';
+import { entriesByMapping, entryModel, type ModelMappings, mappedModels } from '../../domain/model-mappings.ts';
 import { switchModelBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
-import { type DatedPrice, ownPricesOf, setPrice } from '../../operator/prices.ts';
+import { type DatedPrice, listDatedPrices, setPrice } from '../../operator/prices.ts';
 import {
   BLANK,
   CheckGroup,
@@ -25,14 +25,14 @@ import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
-import { changesOf, eventsPath } from '../changes-view.tsx';
+import { eventsPath, renderChanges } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { aliasesOf, aliasLines, entriesOf, linesOf } from '../mapping-lines.ts';
+import { aliasLines, formatLines, parseAliases, parseEntries } from '../mapping-lines.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { lines, text, texts } from '../submitted.ts';
 
 const RATES = [
@@ -52,9 +52,9 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/models', async (c) => {
     const { fields } = c.get('submitted');
     const body = {
-      standard: entriesOf(lines(fields, 'standard')),
-      premium: entriesOf(lines(fields, 'premium')),
-      aliases: aliasesOf(lines(fields, 'aliases')),
+      standard: parseEntries(lines(fields, 'standard')),
+      premium: parseEntries(lines(fields, 'premium')),
+      aliases: parseAliases(lines(fields, 'aliases')),
     };
     const requested = SetModelsRequest.safeParse(body).data;
     const unknown = requested ? await unconfirmed(c, requested, texts(fields, 'confirmed')) : [];
@@ -85,12 +85,12 @@ type Unknown = UnknownModel & { field: 'standard' | 'premium' | 'aliases' };
 /** Models that are new in the mappings, unknown to the catalog, and not confirmed by the operator. */
 async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confirmed: readonly string[]) {
   const { organizationId, models } = c.get('organization');
-  const priced = new Set((await ownPricesOf(c.env, organizationId)).map(({ modelKey }) => modelKey));
+  const priced = new Set((await listDatedPrices(c.env, organizationId)).map(({ modelKey }) => modelKey));
   const accepted = new Set([...confirmed, ...(models ? mappedModels(models) : [])]);
   const { standard, premium, aliases = {} } = requested;
   const lists = { standard, premium, aliases: Object.values(aliases).flat() };
   return Object.entries(lists).flatMap(([field, entries]): Unknown[] => {
-    const names = entries.map(modelOf).filter((name) => !accepted.has(name));
+    const names = entries.map(entryModel).filter((name) => !accepted.has(name));
     const unknown = unknownModels(c.get('catalog'), names, Date.now(), priced);
     return unknown.map((model) => ({ ...model, field: field as Unknown['field'] }));
   });
@@ -109,18 +109,18 @@ async function modelsPage(
   unknown: readonly Unknown[] = [],
 ) {
   const { organizationId, models } = c.get('organization');
-  const prices = await ownPricesOf(c.env, organizationId);
+  const prices = await listDatedPrices(c.env, organizationId);
   const catalog = c.get('catalog');
   const nowMs = Date.now();
-  const changes = await changesOf(c, {
+  const changes = await renderChanges(c, {
     organizationId,
     subject: { kind: 'mapping', id: organizationId },
     cursor: c.req.query('cursor'),
   });
   const state = mapping ?? {
     values: {
-      standard: linesOf(models?.standard ?? []).join('\n'),
-      premium: linesOf(models?.premium ?? []).join('\n'),
+      standard: formatLines(models?.standard ?? []).join('\n'),
+      premium: formatLines(models?.premium ?? []).join('\n'),
       aliases: aliasLines(models?.aliases).join('\n'),
     },
     details: [],
@@ -145,14 +145,14 @@ async function modelsPage(
           path={organizationPath(organizationId, 'models')}
           state={state}
           unknown={unknown}
-          secrets={secretsOf(c)}
+          secrets={formSecrets(c)}
         />
       </Card>
       <Switched
         organizationId={organizationId}
         models={models}
         path={`${organizationPath(organizationId, 'models')}/switch-back`}
-        secrets={secretsOf(c)}
+        secrets={formSecrets(c)}
         nowMs={nowMs}
       />
       <Card
@@ -176,7 +176,7 @@ async function modelsPage(
         />
       </Card>
       <Card title="Set a price" id="set-price">
-        <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={secretsOf(c)} />
+        <PriceForm path={organizationPath(organizationId, 'prices')} state={price} secrets={formSecrets(c)} />
       </Card>
       {changes}
     </>,

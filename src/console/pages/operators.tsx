@@ -10,13 +10,13 @@ import { pageRequest } from '../../platform/page.ts';
 import { ButtonForm, Form, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Time } from '../../ui/parts.tsx';
-import { Pager, Table, totalOf } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { Pager, Table, totalText } from '../../ui/table.tsx';
+import { readTrail } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/operators`;
@@ -48,7 +48,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
   if (!answer.ok) return refused(c, answer.refusal);
   const { items, nextCursor } = answer.data;
   const isConfigured = c.env.ACCESS_TEAM_DOMAIN && c.env.ACCESS_AUD;
-  const secrets = secretsOf(c);
+  const secrets = formSecrets(c);
   return page(
     c,
     {
@@ -82,7 +82,7 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
           query={{}}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
       <Card title="Give a role" note="A role applies from the next request on.">
@@ -112,13 +112,13 @@ async function operatorsPage(c: ConsoleContext, state: FormState) {
 const Operators: FC<{
   items: NamedOperator[];
   isWhole: boolean;
-  secrets: ReturnType<typeof secretsOf>;
+  secrets: ReturnType<typeof formSecrets>;
   nowMs: number;
 }> = ({ items, isWhole, secrets, nowMs }) => (
   <Table
     caption="Operators"
     rows={items}
-    total={totalOf(items.length, 'operator', isWhole)}
+    total={totalText(items.length, 'operator', isWhole)}
     columns={[
       { title: 'Operator', heading: true, cell: ({ name }) => name },
       { title: 'Role', cell: ({ role }) => <Badge>{role}</Badge> },

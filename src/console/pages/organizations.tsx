@@ -4,20 +4,20 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { Organization } from '../../contract/operator.ts';
-import { createOrganization, organizationsOf, updateOrganization } from '../../operator/organizations.ts';
+import { createOrganization, listOrganizationPage, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { BLANK, Form, type FormState, Submit } from '../../ui/form.tsx';
 import { Badge, Card, Code, Empty, Facts, Id, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
-import { Pager, Table, totalOf } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { Pager, Table, totalText } from '../../ui/table.tsx';
+import { readTrail } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
@@ -27,7 +27,7 @@ const SETTINGS = ['name', 'defaultPlanId', 'upgradeUrl', 'sampleBytesMax', 'allo
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations', async (c) => {
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') });
-    const { items, nextCursor } = await organizationsOf(c.env, asked ?? { limit: PAGE_SIZE, after: null });
+    const { items, nextCursor } = await listOrganizationPage(c.env, asked ?? { limit: PAGE_SIZE, after: null });
     const actions = (
       <a class="button primary" href={`${PATH}/new`}>
         New organization
@@ -54,7 +54,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
           query={{}}
           next={nextCursor}
           first={!asked?.after}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );
@@ -97,7 +97,7 @@ const Organizations: FC<OrganizationsProps> = ({ items, isWhole, sort, nowMs }) 
     <Table
       caption="Organizations"
       rows={rows}
-      total={totalOf(items.length, 'organization', isWhole)}
+      total={totalText(items.length, 'organization', isWhole)}
       columns={[
         {
           title: 'Name',
@@ -118,7 +118,7 @@ function newPage(c: ConsoleContext, state: FormState, status: 200 | 400) {
     c,
     { title: 'New organization', status, crumbs: [{ text: 'Organizations', href: PATH }] },
     <Card>
-      <Form of={createOrganization} action={PATH} secrets={secretsOf(c)} state={state}>
+      <Form of={createOrganization} action={PATH} secrets={formSecrets(c)} state={state}>
         <BodyFields of={createOrganization} />
         <Submit back={PATH}>Create organization</Submit>
       </Form>
@@ -138,7 +138,7 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
     { title: 'Settings', status: state ? 400 : 200 },
     <div class="grid">
       <Card title="Organization">
-        <Form of={updateOrganization} action={path} secrets={secretsOf(c)} state={shown}>
+        <Form of={updateOrganization} action={path} secrets={formSecrets(c)} state={shown}>
           <BodyFields
             of={updateOrganization}
             paths={SETTINGS}

@@ -13,7 +13,7 @@ import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
-import { organizationsOf } from '../../operator/organizations.ts';
+import { listOrganizationPage } from '../../operator/organizations.ts';
 import {
   type OrganizationUsage,
   OVERVIEW_DAYS,
@@ -47,7 +47,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
     const defer = deferrer(c);
     const health = checkHealth(c.env, defer);
     const all = { limit: ATTENTION_ORGANIZATIONS_MAX, after: null };
-    const { items: organizations, nextCursor } = await organizationsOf(c.env, all);
+    const { items: organizations, nextCursor } = await listOrganizationPage(c.env, all);
     const isMore = nextCursor !== null;
     const [usage, attention, catalog, service] = await Promise.all([
       readServiceUsage(c.env, organizations, nowMs),
@@ -88,7 +88,7 @@ interface Setup {
 async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[], nowMs: number): Promise<Setup[]> {
   const hidden = hiddenSetups(c);
   const looksNew = (one: OrganizationUsage) =>
-    !one.unread && sumOf(one) === 0n && !hidden.includes(one.organization.organizationId);
+    !one.unread && totalCost(one) === 0n && !hidden.includes(one.organization.organizationId);
   const organizations = usage.filter(looksNew).slice(0, SETUPS_MAX);
   const setups = await Promise.all(
     organizations.map(async ({ organization }) => ({
@@ -166,7 +166,7 @@ const Overview: FC<OverviewProps> = ({
               `${organizationPath(organizationId)}?${new URLSearchParams({ feature })}`,
           })}
         />
-        <UsageRanking title="By customer" total={total} groups={customersOf(organizations)} />
+        <UsageRanking title="By customer" total={total} groups={mergeCustomers(organizations)} />
       </div>
       {single && !single.unread ? null : (
         <Card title="Organizations">
@@ -196,9 +196,9 @@ const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
     </Card>
   );
 
-const sumOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.costNanoUsd, 0n);
-const unpricedOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.unpricedCalls, 0);
-const callsOf = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.calls, 0);
+const totalCost = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.costNanoUsd, 0n);
+const totalUnpriced = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.unpricedCalls, 0);
+const totalCalls = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.calls, 0);
 
 const ORGANIZATION_COLUMNS = [
   {
@@ -224,13 +224,13 @@ const ORGANIZATION_COLUMNS = [
   {
     title: 'Calls',
     figure: true,
-    cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={callsOf(usage)} />,
+    cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={totalCalls(usage)} />,
   },
   {
     title: 'Cost',
     figure: true,
     cell: (usage: OrganizationUsage) =>
-      !usage.unread && <Cost costNanoUsd={sumOf(usage)} unpricedCalls={unpricedOf(usage)} />,
+      !usage.unread && <Cost costNanoUsd={totalCost(usage)} unpricedCalls={totalUnpriced(usage)} />,
   },
 ];
 
@@ -249,10 +249,10 @@ type Group = Pick<GroupUsage, 'calls' | 'unpricedCalls' | 'costNanoUsd'> & { key
  */
 function merged(
   usage: readonly OrganizationUsage[],
-  groupsOf: (one: OrganizationUsage) => readonly Group[],
+  getGroups: (one: OrganizationUsage) => readonly Group[],
   { absent, name, href }: Naming,
 ): GroupUsage[] {
-  const groups = usage.flatMap((one) => groupsOf(one).map((group) => ({ ...group, organization: one.organization })));
+  const groups = usage.flatMap((one) => getGroups(one).map((group) => ({ ...group, organization: one.organization })));
   return [...Map.groupBy(groups, ({ key }) => key)]
     .map(([key, same]) => ({
       name:
@@ -278,7 +278,7 @@ function merged(
     .sort(byCost);
 }
 
-function customersOf(usage: readonly OrganizationUsage[]): GroupUsage[] {
+function mergeCustomers(usage: readonly OrganizationUsage[]): GroupUsage[] {
   return usage
     .flatMap(({ organization, customers }) =>
       customers.map(({ key, calls, unpricedCalls, costNanoUsd }) => ({

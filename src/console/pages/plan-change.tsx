@@ -16,8 +16,8 @@ import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, organizationPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { bodyIn } from '../schema-form.tsx';
-import { detailsOf, load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { load, refusalDetails, send, wrong } from '../send.ts';
+import { formSecrets, page } from '../shell.tsx';
 
 const PATH = '/organizations/:org/customers/:customerId/plan';
 
@@ -35,7 +35,7 @@ export function mountPlanChange(app: Hono<ConsoleEnv>): void {
     const preview = await load(c, previewPlanChange, { query: values });
     return preview.ok
       ? changePage(c, { values, details: [] }, preview.data)
-      : changePage(c, { values, details: detailsOf(preview.refusal) }, null);
+      : changePage(c, { values, details: refusalDetails(preview.refusal) }, null);
   });
 
   app.post(PATH, async (c) => {
@@ -73,7 +73,7 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
       <Card title="The change">
         <ChangeForm path={path} state={state} options={options} />
       </Card>
-      {preview && <Preview preview={preview} asked={state} path={path} secrets={secretsOf(c)} nowMs={Date.now()} />}
+      {preview && <Preview preview={preview} asked={state} path={path} secrets={formSecrets(c)} nowMs={Date.now()} />}
     </>,
   );
 }

@@ -26,8 +26,8 @@ export function mountPlanComparison(app: Hono<ConsoleEnv>): void {
 function comparePage(c: ConsoleContext, detail: PlanDetail) {
   const { organizationId } = c.get('organization');
   const { planId, versions, version } = detail;
-  const numberOf = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
-  const [a, b] = [numberOf('a', version - 1), numberOf('b', version)].map((number) =>
+  const numberInQuery = (name: string, otherwise: number) => Number(c.req.query(name) ?? otherwise);
+  const [a, b] = [numberInQuery('a', version - 1), numberInQuery('b', version)].map((number) =>
     versions.find((one) => one.version === number),
   );
   const path = planPath(organizationId, planId);

@@ -28,17 +28,17 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from
 import { fieldsOfPlan, NEW_PLAN, planOfFields, tierRows } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
 import { lackedRole, load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { optionalText, text } from '../submitted.ts';
 
 type Mode = 'form' | 'json';
 
-const modeOf = (value: string | undefined): Mode => (value === 'json' ? 'json' : 'form');
+const readMode = (value: string | undefined): Mode => (value === 'json' ? 'json' : 'form');
 
 export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/new-plan', (c) => {
     const values = { ...fieldsOfPlan(NEW_PLAN), name: '', document: JSON.stringify(NEW_PLAN, null, 2) };
-    return editorPage(c, null, modeOf(c.req.query('as')), { values, details: [] });
+    return editorPage(c, null, readMode(c.req.query('as')), { values, details: [] });
   });
 
   app.post('/organizations/:org/plans', (c) => save(c, null));
@@ -48,7 +48,7 @@ export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
     if (!answer.ok) return refused(c, answer.refusal);
     const { planId, plan } = answer.data;
     const values = { ...fieldsOfPlan(plan), document: JSON.stringify(plan, null, 2) };
-    return editorPage(c, planId, modeOf(c.req.query('as')), { values, details: [] });
+    return editorPage(c, planId, readMode(c.req.query('as')), { values, details: [] });
   });
 
   app.post('/organizations/:org/plans/:planId', (c) => save(c, c.req.param('planId')));
@@ -58,9 +58,9 @@ export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
 async function save(c: ConsoleContext, edited: string | null) {
   const { organizationId } = c.get('organization');
   const { fields } = c.get('submitted');
-  const mode = modeOf(text(fields, 'as'));
+  const mode = readMode(text(fields, 'as'));
   const other = optionalText(fields, 'switchTo');
-  if (other !== undefined) return switched(c, edited, mode, modeOf(other));
+  if (other !== undefined) return switched(c, edited, mode, readMode(other));
   const planId = edited ?? text(fields, 'planId');
   const document = documentIn(fields, mode);
   if (!document.ok) return editorPage(c, edited, mode, wrong(c, document.refusal));
@@ -147,7 +147,7 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
       mode={mode}
       isNew={edited === null}
       state={state}
-      secrets={secretsOf(c)}
+      secrets={formSecrets(c)}
     />,
   );
 }

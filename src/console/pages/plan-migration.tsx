@@ -14,7 +14,7 @@ import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { bodyIn } from '../schema-form.tsx';
 import { load, send } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 
 /** For browsers without script. */
@@ -62,7 +62,7 @@ function migratePage(
       ],
     },
     <Card>
-      <Form of={migratePlan} action={`${path}/migrate`} secrets={secretsOf(c)}>
+      <Form of={migratePlan} action={`${path}/migrate`} secrets={formSecrets(c)}>
         <input type="hidden" name="when" value={when} />
         <p>
           <strong>{plural(customers, 'customer')}</strong> of {plan.name} will be on version {version},{' '}

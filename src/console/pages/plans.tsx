@@ -8,7 +8,7 @@ import type { FC } from 'hono/jsx';
 import type { Answer } from '../../contract/errors.ts';
 import { planWarnings } from '../../contract/funding-warnings.ts';
 import type { Plan } from '../../contract/plans.ts';
-import { thresholdsOf } from '../../domain/alerts.ts';
+import { alertThresholds } from '../../domain/alerts.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
@@ -17,14 +17,14 @@ import { Choice, Form, type FormSecrets, GetForm, Submit } from '../../ui/form.t
 import { compact, count, plural, words } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Json, Nothing, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
-import { Pager, Table, totalOf } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
-import { changesOf } from '../changes-view.tsx';
+import { Pager, Table, totalText } from '../../ui/table.tsx';
+import { readTrail } from '../../ui/trail.ts';
+import { renderChanges } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { PlanPrice, planMarginCard } from '../margin-view.tsx';
 import { refused } from '../refused.tsx';
 import { load, send } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 
 const PAGE_SIZE = 50;
 
@@ -65,7 +65,7 @@ export function mountPlans(app: Hono<ConsoleEnv>): void {
           query={{}}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );
@@ -83,13 +83,13 @@ function toPlan(c: ConsoleContext, answer: Answer<PlanDetail>) {
   return c.redirect(planPath(c.get('organization').organizationId, answer.data.planId), 303);
 }
 
-function periodOf(replenish: Plan['replenish']): string {
+function periodText(replenish: Plan['replenish']): string {
   if (!replenish) return 'never';
   const unit = replenish.unit.toLowerCase();
   return replenish.every === 1 ? `every ${unit}` : `every ${replenish.every} ${unit}s`;
 }
 
-const limitOf = (value: number | null) => (value === null ? '∞' : compact(value));
+const limitText = (value: number | null) => (value === null ? '∞' : compact(value));
 
 interface PlanTableProps {
   organizationId: OrganizationId;
@@ -116,7 +116,7 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
     <Table
       caption="Plans"
       rows={rows}
-      total={totalOf(items.length, 'plan', isWhole)}
+      total={totalText(items.length, 'plan', isWhole)}
       columns={[
         {
           title: 'Plan',
@@ -139,25 +139,25 @@ const PlanTable: FC<PlanTableProps> = ({ organizationId, items, defaultPlanId, i
           cell: ({ version }) => String(version),
         },
         { title: 'At the limit', cell: ({ plan }) => words(plan.limitType) },
-        { title: 'Renews', cell: ({ plan }) => periodOf(plan.replenish) },
+        { title: 'Renews', cell: ({ plan }) => periodText(plan.replenish) },
         { title: 'Price', figure: true, cell: ({ plan }) => <PlanPrice plan={plan} /> },
         {
           title: 'Standard calls',
           figure: true,
           sort: by('standardCalls'),
-          cell: ({ plan }) => limitOf(plan.limits.standardCalls),
+          cell: ({ plan }) => limitText(plan.limits.standardCalls),
         },
         {
           title: 'Premium calls',
           figure: true,
           sort: by('premiumCalls'),
-          cell: ({ plan }) => limitOf(plan.limits.premiumCalls),
+          cell: ({ plan }) => limitText(plan.limits.premiumCalls),
         },
         {
           title: 'Premium tokens',
           figure: true,
           sort: by('premiumTokens'),
-          cell: ({ plan }) => limitOf(plan.limits.premiumTokens),
+          cell: ({ plan }) => limitText(plan.limits.premiumTokens),
         },
         {
           title: 'Pay-as-you-go',
@@ -180,7 +180,7 @@ async function planPage(c: ConsoleContext) {
   const warnings = planWarnings(plan);
   const path = planPath(organizationId, planId);
   const nowMs = Date.now();
-  const changes = await changesOf(c, {
+  const changes = await renderChanges(c, {
     organizationId,
     subject: { kind: 'plan', id: planId },
     cursor: c.req.query('cursor'),
@@ -226,7 +226,7 @@ async function planPage(c: ConsoleContext) {
         </Card>
         {planId !== defaultPlanId && (
           <Card title="New subscriptions">
-            <ArchiveForm path={path} archived={answer.data.archivedAt !== null} secrets={secretsOf(c)} />
+            <ArchiveForm path={path} archived={answer.data.archivedAt !== null} secrets={formSecrets(c)} />
           </Card>
         )}
         {versions.length > 1 && (
@@ -251,7 +251,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
     items={[
       ['At the limit', words(plan.limitType)],
       ['Reasoning ceiling', words(plan.reasoningLevel)],
-      ['Renews', periodOf(plan.replenish)],
+      ['Renews', periodText(plan.replenish)],
       ['Price', <PlanPrice plan={plan} />],
       ...Object.entries(plan.limits).map(
         ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
@@ -270,7 +270,7 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['Output tokens of an answer', plan.maxOutputTokens == null ? 'no limit' : count(plan.maxOutputTokens)],
       ['Answers of a call', `at most ${count(plan.maxAnswers ?? ANSWERS_MAX_DEFAULT)}`],
       ['Pay-as-you-go', plan.payg.enabled ? `cost + ${plan.payg.markupPercent}%` : 'disabled'],
-      ['Alerts at percent of a limit', thresholdsOf(plan).join(', ') || 'none'],
+      ['Alerts at percent of a limit', alertThresholds(plan).join(', ') || 'none'],
       ['Alert below a balance of', plan.alerts?.balanceBelowUsd == null ? 'none' : `$${plan.alerts.balanceBelowUsd}`],
       [
         'Alert below a balance for',

@@ -12,7 +12,7 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../conte
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { load, send } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 
 /** For browsers without script. */
@@ -103,7 +103,7 @@ const Outcome = ({ c, job }: { c: ConsoleContext; job: Repricing }) => {
       <ButtonForm
         of={startRepricing}
         action={`${organizationPath(organizationId, 'reprice')}?${query}`}
-        secrets={secretsOf(c)}
+        secrets={formSecrets(c)}
         danger
       >
         Reprice {plural(repriced, 'call')}

@@ -12,14 +12,14 @@ import { MINUTE_MS } from '../../platform/time.ts';
 import { Form, type FormState, GetForm, Submit, TextField } from '../../ui/form.tsx';
 import { count, duration } from '../../ui/format.ts';
 import { Badge, Card, Code, Empty, Facts, Id, Json, Nothing, Time } from '../../ui/parts.tsx';
-import { Pager, Table, totalOf } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
+import { Pager, Table, totalText } from '../../ui/table.tsx';
+import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callsPath, customerPath, organizationPath } from '../context.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
-import { detailsOf, load, send } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { load, refusalDetails, send } from '../send.ts';
+import { formSecrets, page } from '../shell.tsx';
 
 const PAGE_SIZE = 50;
 
@@ -34,7 +34,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
     const answer = await load(c, listSamples, { query: values, page: asked });
     // If a filter is refused, all samples are shown.
     const shown = answer.ok ? answer : await load(c, listSamples, { page: asked });
-    const details = answer.ok ? [] : detailsOf(answer.refusal);
+    const details = answer.ok ? [] : refusalDetails(answer.refusal);
     const { items, nextCursor } = shown.ok ? shown.data : { items: [], nextCursor: null };
     const query = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'cursor'));
     return page(
@@ -43,7 +43,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
         title: 'Samples',
         status: details.length > 0 ? 400 : 200,
         sub: 'Sampled calls, newest first.',
-        crumbs: crumbsOf(organizationId),
+        crumbs: sampleCrumbs(organizationId),
       },
       <Card>
         <Filters path={path} state={{ values, details }} />
@@ -66,7 +66,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
           query={query}
           next={nextCursor}
           first={asked.after === null}
-          previous={trailOf(c.req.query(), items.length)}
+          previous={readTrail(c.req.query(), items.length)}
         />
       </Card>,
     );
@@ -84,7 +84,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
   });
 }
 
-const crumbsOf = (organizationId: OrganizationId) => [
+const sampleCrumbs = (organizationId: OrganizationId) => [
   { text: 'Sampling', href: organizationPath(organizationId, 'sampling') },
 ];
 
@@ -112,7 +112,7 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
     caption="Samples"
     dense
     rows={items}
-    total={totalOf(items.length, 'sample', isWhole)}
+    total={totalText(items.length, 'sample', isWhole)}
     columns={[
       {
         title: 'Sample',
@@ -169,7 +169,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
   ] as const;
   return page(
     c,
-    { title: shortened(sample.sampleId), crumbs: [...crumbsOf(organizationId), { text: 'Samples', href: path }] },
+    { title: shortened(sample.sampleId), crumbs: [...sampleCrumbs(organizationId), { text: 'Samples', href: path }] },
     <>
       <Card title="Sample">
         <Facts
@@ -222,7 +222,7 @@ function samplePage(c: ConsoleContext, sample: Sample) {
         <Form
           of={deleteSample}
           action={`${path}/${encodeURIComponent(sample.sampleId)}/delete`}
-          secrets={secretsOf(c)}
+          secrets={formSecrets(c)}
           label="Delete"
         >
           <Submit danger>Delete sample</Submit>

@@ -12,20 +12,20 @@ import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../conte
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { typedNumber } from '../submitted.ts';
 
 export function mountSampling(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/sampling', (c) => samplingPage(c, null));
 
   app.post('/organizations/:org/sampling', async (c) => {
-    const answer = await send(c, setSampling, { body: policyOf(c.get('submitted').fields) });
+    const answer = await send(c, setSampling, { body: readPolicy(c.get('submitted').fields) });
     if (!answer.ok) return samplingPage(c, inPercent(wrong(c, answer.refusal)));
     return c.redirect(`${c.req.path}?done=sampling`, 303);
   });
 }
 
-function policyOf(fields: Fields): unknown {
+function readPolicy(fields: Fields): unknown {
   const percent = typedNumber(fields, 'percent');
   // Divides by 100 without the rounding of binary fractions.
   const rate = typeof percent === 'number' ? Number((percent / 100).toPrecision(15)) : percent;
@@ -64,14 +64,14 @@ async function samplingPage(c: ConsoleContext, state: FormState | null) {
     >
       <PolicyForm
         path={organizationPath(organizationId, 'sampling')}
-        state={state ?? fieldsOf(current.data)}
-        secrets={secretsOf(c)}
+        state={state ?? policyValues(current.data)}
+        secrets={formSecrets(c)}
       />
     </Card>,
   );
 }
 
-function fieldsOf(policy: SamplingPolicy): FormState {
+function policyValues(policy: SamplingPolicy): FormState {
   const { values, details } = storedIn(setSampling, policy);
   return { values: { ...values, percent: String(Number((policy.rate * 100).toPrecision(15))) }, details };
 }

@@ -12,7 +12,7 @@ import { searchEverything } from '../../operator/search.ts';
 import { plural } from '../../ui/format.ts';
 import { Card, Empty } from '../../ui/parts.tsx';
 import { type ConsoleContext, type ConsoleEnv, SEARCH_PATH } from '../context.ts';
-import { groupsOf, type HitGroup, pagesFound } from '../search.ts';
+import { groupHits, type HitGroup, pagesFound } from '../search.ts';
 import { load } from '../send.ts';
 import { page } from '../shell.tsx';
 
@@ -23,7 +23,7 @@ export function mountSearch(app: Hono<ConsoleEnv>): void {
     if (organization) c.set('organization', organization);
     return page(
       c,
-      { title: 'Search', sub: query === '' ? undefined : countOf(found) },
+      { title: 'Search', sub: query === '' ? undefined : countResults(found) },
       <>
         <SearchForm query={query} organization={organization} />
         <Results {...found} />
@@ -55,11 +55,11 @@ async function searched(c: ConsoleContext): Promise<Found> {
   const found = answer?.ok ? answer.data : NOTHING;
   const { items } = c.get('organizations');
   const only = found.searched.organizations === 1 ? (items[0] ?? null) : null;
-  const groups = groupsOf(found, pagesFound(organization ?? only, query));
+  const groups = groupHits(found, pagesFound(organization ?? only, query));
   return { query, organization, groups, isPartial: found.searched.isMore };
 }
 
-const countOf = ({ groups }: Found) =>
+const countResults = ({ groups }: Found) =>
   plural(
     groups.reduce((sum, { hits }) => sum + hits.length, 0),
     'result',
@@ -119,7 +119,7 @@ const Results: FC<Found> = ({ query, groups, isPartial }) => (
 
 const Options: FC<Found> = (found) => {
   const { query } = found;
-  const says = found.groups.length === 0 ? `No results for “${query}”` : query === '' ? '' : countOf(found);
+  const says = found.groups.length === 0 ? `No results for “${query}”` : query === '' ? '' : countResults(found);
   let place = 0;
   return (
     <div id="found" role="listbox" aria-label="Results" data-says={says}>

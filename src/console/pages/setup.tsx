@@ -6,7 +6,7 @@ import { findSetup } from '../../operator/organization-setup.ts';
 import type { ConsoleEnv } from '../context.ts';
 import { hiddenSetups, hideSetup } from '../hidden-setups.ts';
 import { Checklist, Hiding, setupPath } from '../setup-view.tsx';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 
 /** For browsers without script. */
 const REFRESH_SECONDS = 10;
@@ -22,7 +22,7 @@ export function mountSetup(app: Hono<ConsoleEnv>): void {
       {
         title: 'Setup',
         sub: 'From a new organization to its first priced call. This page updates by itself.',
-        actions: <Hiding organizationId={organizationId} hidden={hidden} secrets={secretsOf(c)} />,
+        actions: <Hiding organizationId={organizationId} hidden={hidden} secrets={formSecrets(c)} />,
         ...(!setup.complete && { refreshSeconds: REFRESH_SECONDS }),
       },
       <Checklist organizationId={organizationId} setup={setup} origin={new URL(c.req.url).origin} />,

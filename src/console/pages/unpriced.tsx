@@ -9,7 +9,7 @@ import { UNPRICED_DAYS } from '../../contract/attention.ts';
 import { CALLS_SEARCHED_MAX } from '../../contract/call-list.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { startRepricing } from '../../operator/repricing.ts';
-import { type ListedModel, type UnpricedModels, unpricedModelsOf } from '../../operator/unpriced.ts';
+import { type ListedModel, listUnpricedModels, type UnpricedModels } from '../../operator/unpriced.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { ButtonForm, type FormSecrets } from '../../ui/form.tsx';
 import { count, words } from '../../ui/format.ts';
@@ -18,7 +18,7 @@ import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
 import { withoutPrice } from '../cost.tsx';
 import { ModelName } from '../model-name.tsx';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 
 const RANGES = [7, UNPRICED_DAYS, 90, 400] as const;
 
@@ -39,7 +39,7 @@ export function mountUnpriced(app: Hono<ConsoleEnv>): void {
     const days = RANGES.find((range) => String(range) === c.req.query('days')) ?? UNPRICED_DAYS;
     // Whole days from midnight, as in the count of things that need attention.
     const fromMs = nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS;
-    const unpriced = await unpricedModelsOf(c.env, organizationId, fromMs);
+    const unpriced = await listUnpricedModels(c.env, organizationId, fromMs);
     return unpricedPage(c, { days, fromMs, nowMs, unpriced });
   });
 }
@@ -86,7 +86,7 @@ function unpricedPage(c: ConsoleContext, { days, fromMs, nowMs, unpriced }: Show
           A call whose model has no price in the catalog, nor one of your own, appears here.
         </Empty>
       ) : (
-        <Models organizationId={organizationId} rows={models} from={from} nowMs={nowMs} secrets={secretsOf(c)} />
+        <Models organizationId={organizationId} rows={models} from={from} nowMs={nowMs} secrets={formSecrets(c)} />
       )}
       {total > models.length && <p class="quiet hint">and {count(total - models.length)} more models</p>}
     </Card>,

@@ -21,10 +21,10 @@ import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { type AskedDays, askedDaysOf, completeSinceText, RangeTabs } from '../day-range.tsx';
+import { type AskedDays, completeSinceText, parseAskedDays, RangeTabs } from '../day-range.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
-import { detailsOf, load } from '../send.ts';
+import { load, refusalDetails } from '../send.ts';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { ModelAndFeatureRankings, SummaryRanking, UsageCharts, UsageTotals } from '../usage-view.tsx';
@@ -36,14 +36,14 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org', async (c) => {
     const nowMs = Date.now();
     const asked = filled(c.req.query());
-    const days = askedDaysOf(asked, nowMs);
+    const days = parseAskedDays(asked, nowMs);
     // The charts have whole UTC days.
     const query = { ...asked, ...days.dates, timezone: 'UTC' };
     const { customerId, feature } = asked;
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
     const answer = await load(c, readOrganizationUsage, { query });
-    if (!answer.ok) return usagePage(c, asked, days, null, detailsOf(answer.refusal));
+    if (!answer.ok) return usagePage(c, asked, days, null, refusalDetails(answer.refusal));
     const { period, byModel, totals } = answer.data;
     const filter = {
       fromMs: Date.parse(period.startedAt),
@@ -198,7 +198,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           </Empty>
         </Card>
       )}
-      <UsageCharts course={course} linkOf={callsOf(path, asked)} />
+      <UsageCharts course={course} linkOf={periodCallsLink(path, asked)} />
       <div class="grid thirds">
         <ModelAndFeatureRankings
           summary={data}
@@ -229,7 +229,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
 };
 
 /** The address of the calls that began in an hour or on a day of the chart, with the page's filters. */
-function callsOf(path: string, asked: Asked) {
+function periodCallsLink(path: string, asked: Asked) {
   return ({ fromMs, toMs }: { fromMs: number; toMs: number }) => {
     const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString()) as [string, string];
     return `${path}/calls?${new URLSearchParams({ ...kept(asked), from, to })}`;

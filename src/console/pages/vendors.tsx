@@ -5,7 +5,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { type SetVendorRequest, VENDOR_BASE_URLS, type Vendor } from '../../contract/vendors.ts';
 import { VENDOR_KINDS } from '../../domain/vendor-kind.ts';
-import { readVendor, setVendor, vendorsOf } from '../../operator/vendors.ts';
+import { listDatedVendors, readVendor, setVendor } from '../../operator/vendors.ts';
 import { Form, type FormSecrets, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Time } from '../../ui/parts.tsx';
@@ -13,7 +13,7 @@ import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { BodyFields, bodyIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 /** The settings in the form; all others keep their values. */
@@ -43,7 +43,7 @@ function kept({ baseUrl, kind, useReportedCost, headers, passthrough }: Vendor):
 async function vendorsPage(c: ConsoleContext, state: FormState) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'vendors');
-  const vendors = await vendorsOf(c.env, organizationId);
+  const vendors = await listDatedVendors(c.env, organizationId);
   return page(
     c,
     {
@@ -56,13 +56,13 @@ async function vendorsPage(c: ConsoleContext, state: FormState) {
         <Vendors path={path} vendors={vendors} nowMs={Date.now()} />
       </Card>
       <Card title="Add a vendor, or replace its key">
-        <VendorForm path={path} state={state} secrets={secretsOf(c)} />
+        <VendorForm path={path} state={state} secrets={formSecrets(c)} />
       </Card>
     </>,
   );
 }
 
-const Vendors: FC<{ path: string; vendors: Awaited<ReturnType<typeof vendorsOf>>; nowMs: number }> = ({
+const Vendors: FC<{ path: string; vendors: Awaited<ReturnType<typeof listDatedVendors>>; nowMs: number }> = ({
   path,
   vendors,
   nowMs,

@@ -9,11 +9,11 @@ import { deleteWebhook, readWebhook, replayWebhook, rotateWebhook } from '../../
 import { DAY_MS, MINUTE_MS } from '../../platform/time.ts';
 import { BLANK, Form, type FormSecrets, type FormState, Submit } from '../../ui/form.tsx';
 import { Card, Code, Notice, Time } from '../../ui/parts.tsx';
-import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookInPath, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
 import { secretPage, typesInWords, webhookCrumbs } from '../webhook-view.tsx';
 
@@ -50,7 +50,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   app.post(`${BASE}/replay`, async (c) => {
     const answer = await send(c, replayWebhook, { body: bodyIn(replayWebhook, c.get('submitted').fields) });
     if (!answer.ok) return replayPage(c, wrong(c, answer.refusal));
-    const { organizationId, webhookId } = webhookOf(c);
+    const { organizationId, webhookId } = webhookInPath(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-replay`, 303);
   });
 
@@ -59,7 +59,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   app.post(`${BASE}/delete`, async (c) => {
     const answer = await send(c, deleteWebhook);
     if (!answer.ok) return refused(c, answer.refusal);
-    return c.redirect(`${organizationPath(webhookOf(c).organizationId, 'webhooks')}?done=webhook-deleted`, 303);
+    return c.redirect(`${organizationPath(webhookInPath(c).organizationId, 'webhooks')}?done=webhook-deleted`, 303);
   });
 }
 
@@ -72,13 +72,13 @@ async function actionPage(
 ) {
   const webhook = await load(c, readWebhook);
   if (!webhook.ok) return refused(c, webhook.refusal);
-  const { organizationId, webhookId } = webhookOf(c);
+  const { organizationId, webhookId } = webhookInPath(c);
   const path = webhookPath(organizationId, webhookId);
   const crumbs = webhookCrumbs(organizationId, webhookId);
   return page(
     c,
     { title, status: details.length > 0 ? 400 : 200, crumbs },
-    <Card>{content(webhook.data, path, secretsOf(c)) as never}</Card>,
+    <Card>{content(webhook.data, path, formSecrets(c)) as never}</Card>,
   );
 }
 

@@ -10,15 +10,15 @@ import { ButtonForm } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
 import { Card, Code, Facts, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { Pager } from '../../ui/table.tsx';
-import { trailOf } from '../../ui/trail.ts';
-import { changesOf } from '../changes-view.tsx';
-import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
+import { readTrail } from '../../ui/trail.ts';
+import { renderChanges } from '../changes-view.tsx';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookInPath, webhookPath } from '../context.ts';
 import { Deliveries } from '../deliveries-view.tsx';
 import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { load, send } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
-import { FORMAT_WORDS, originOf } from '../webhook-form.tsx';
+import { formSecrets, page } from '../shell.tsx';
+import { FORMAT_WORDS, webhookOrigin } from '../webhook-form.tsx';
 import { typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 const PAGE_SIZE = 25;
@@ -26,12 +26,12 @@ const BASE = '/organizations/:org/webhooks/:webhookId';
 
 export function mountWebhook(app: Hono<ConsoleEnv>): void {
   app.get(BASE, async (c) => {
-    const { organizationId, webhookId } = webhookOf(c);
+    const { organizationId, webhookId } = webhookInPath(c);
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: c.req.query('cursor') }) ?? { limit: PAGE_SIZE, after: null };
     const [webhook, deliveries] = await Promise.all([load(c, readWebhook), load(c, listDeliveries, { page: asked })]);
     if (!webhook.ok) return refused(c, webhook.refusal);
     if (!deliveries.ok) return refused(c, deliveries.refusal);
-    const changes = await changesOf(c, {
+    const changes = await renderChanges(c, {
       organizationId,
       subject: { kind: 'webhook', id: webhookId },
       cursor: null,
@@ -52,7 +52,7 @@ export function mountWebhook(app: Hono<ConsoleEnv>): void {
   app.post(`${BASE}/deliveries/:eventId/send`, async (c) => {
     const answer = await send(c, sendDelivery);
     if (!answer.ok) return refused(c, answer.refusal);
-    const { organizationId, webhookId } = webhookOf(c);
+    const { organizationId, webhookId } = webhookInPath(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook-sent`, 303);
   });
 }
@@ -73,13 +73,13 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
     c,
     {
       title: webhookId,
-      sub: description ?? originOf(webhook),
+      sub: description ?? webhookOrigin(webhook),
       crumbs: [{ text: 'Webhooks', href: organizationPath(organizationId, 'webhooks') }],
       actions: (
         <>
           {enabled && (
             <>
-              <ButtonForm of={testWebhook} action={to('test')} secrets={secretsOf(c)}>
+              <ButtonForm of={testWebhook} action={to('test')} secrets={formSecrets(c)}>
                 Send a test event
               </ButtonForm>
               <a class="button" href={to('replay')}>
@@ -121,7 +121,7 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
             organizationId={organizationId}
             webhook={webhook}
             items={deliveries.items}
-            secrets={() => secretsOf(c)}
+            secrets={() => formSecrets(c)}
             nowMs={nowMs}
           />
           <Pager
@@ -129,7 +129,7 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
             query={{}}
             next={deliveries.nextCursor}
             first={isFirst}
-            previous={trailOf(c.req.query(), deliveries.items.length)}
+            previous={readTrail(c.req.query(), deliveries.items.length)}
           />
         </Card>
       </Live>
@@ -161,7 +161,7 @@ function webhookPage(c: ConsoleContext, { webhook, deliveries, isFirst, changes 
 const Configuration: FC<{ webhook: WebhookDetail; nowMs: number }> = ({ webhook, nowMs }) => (
   <Facts
     items={[
-      ['Address', <Code>{`${originOf(webhook)}/…`}</Code>],
+      ['Address', <Code>{`${webhookOrigin(webhook)}/…`}</Code>],
       ['Events', typesInWords(webhook.types)],
       ['Format', FORMAT_WORDS[webhook.format]],
       ['Set by', webhook.registeredBy === 'operator' ? 'the operator' : 'a key of the organization'],
@@ -212,7 +212,7 @@ function testedPage(c: ConsoleContext, { webhookId, eventId, delivered, answerSt
         ]}
       />
       <div class="submit">
-        <ButtonForm of={testWebhook} action={`${path}/test`} secrets={secretsOf(c)}>
+        <ButtonForm of={testWebhook} action={`${path}/test`} secrets={formSecrets(c)}>
           Send another
         </ButtonForm>
         <a href={path}>Back to the webhook</a>

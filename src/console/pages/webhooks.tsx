@@ -11,14 +11,14 @@ import { Form, type FormState, Submit } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
-import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookOf, webhookPath } from '../context.ts';
+import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookInPath, webhookPath } from '../context.ts';
 import { refused } from '../refused.tsx';
 import { bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
-import { page, secretsOf } from '../shell.tsx';
+import { formSecrets, page } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
 import { text } from '../submitted.ts';
-import { originOf, WebhookFields } from '../webhook-form.tsx';
+import { WebhookFields, webhookOrigin } from '../webhook-form.tsx';
 import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 export function mountWebhooks(app: Hono<ConsoleEnv>): void {
@@ -72,7 +72,7 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const body = { url: before.data.url, ...bodyIn(putWebhook, c.get('submitted').fields) };
     const answer = await send(c, putWebhook, { body });
     if (!answer.ok) return editPage(c, before.data, wrong(c, answer.refusal));
-    const { organizationId, webhookId } = webhookOf(c);
+    const { organizationId, webhookId } = webhookInPath(c);
     return c.redirect(`${webhookPath(organizationId, webhookId)}?done=webhook`, 303);
   });
 }
@@ -164,7 +164,7 @@ function newPage(c: ConsoleContext, state: FormState) {
       crumbs: [{ text: 'Webhooks', href: path }],
     },
     <Card>
-      <Form of={registerWebhook} action={path} secrets={secretsOf(c)} state={state}>
+      <Form of={registerWebhook} action={path} secrets={formSecrets(c)} state={state}>
         <WebhookFields edited={null} />
         <Submit back={path}>Create webhook</Submit>
       </Form>
@@ -181,14 +181,14 @@ function editPage(c: ConsoleContext, webhook: Webhook, state: FormState) {
     {
       title: 'Edit webhook',
       status: state.details.length > 0 ? 400 : 200,
-      sub: originOf(webhook),
+      sub: webhookOrigin(webhook),
       crumbs: webhookCrumbs(organizationId, webhookId),
     },
     <Card>
       <Form
         of={putWebhook}
         action={webhookPath(organizationId, webhookId, 'edit')}
-        secrets={secretsOf(c)}
+        secrets={formSecrets(c)}
         state={state}
       >
         <WebhookFields edited={webhook} />

@@ -112,7 +112,7 @@ export const GoogleModelList = z.object({
 
 export type GoogleModelList = z.infer<typeof GoogleModelList>;
 
-/** Whose form a request and its answer have. */
+/** The vendor in whose form a request and its answer are. */
 export type ErrorForm = 'openai' | 'anthropic' | 'google';
 
 /** The first match counts; all other paths are OpenAI's. */

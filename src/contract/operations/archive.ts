@@ -2,7 +2,7 @@
  * Operator: the archive of closed days, and the export of history.
  */
 import { ArchivedDay, ExportedRow, ExportHistoryQuery, VerifiedArchive } from '../archive.ts';
-import { ListQuery, listOf } from '../fields.ts';
+import { ListQuery, pageSchema } from '../fields.ts';
 import { admin, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 export const archive = {
@@ -14,7 +14,7 @@ export const archive = {
     security: viewer,
     query: ListQuery,
     code: 'ARCHIVE_LISTED',
-    data: listOf(ArchivedDay),
+    data: pageSchema(ArchivedDay),
     refusals: ['NOT_FOUND'],
   }),
   verifyArchive: operation({

@@ -13,7 +13,7 @@ import {
   ReplenishBody,
   UsagePlan,
 } from '../customers.ts';
-import { customerId, ListQuery, listOf } from '../fields.ts';
+import { customerId, ListQuery, pageSchema } from '../fields.ts';
 import { apiKey, type Operation, operation } from './operation.ts';
 
 const customerParam = z.object({ customerId });
@@ -73,7 +73,7 @@ export const customers = {
     security: apiKey('customers:read'),
     query: ListCustomersQuery,
     code: 'CUSTOMERS_LISTED',
-    data: listOf(CustomerListItem),
+    data: pageSchema(CustomerListItem),
     csv: true,
   }),
   listUsagePlans: operation({
@@ -84,6 +84,6 @@ export const customers = {
     security: apiKey('customers:read'),
     query: ListQuery,
     code: 'USAGE_PLANS_LISTED',
-    data: listOf(UsagePlan),
+    data: pageSchema(UsagePlan),
   }),
 } as const satisfies Record<string, Operation>;

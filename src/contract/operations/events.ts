@@ -2,7 +2,7 @@
  * An organization's events: its own list, and the operator's.
  */
 import { EventsQuery, OrganizationEvent } from '../events.ts';
-import { listOf } from '../fields.ts';
+import { pageSchema } from '../fields.ts';
 import { apiKey, type Operation, operation, organizationParam, viewer } from './operation.ts';
 
 export const events = {
@@ -14,7 +14,7 @@ export const events = {
     security: apiKey('events:read'),
     query: EventsQuery,
     code: 'EVENTS_READ',
-    data: listOf(OrganizationEvent),
+    data: pageSchema(OrganizationEvent),
     csv: true,
   }),
   readOrganizationEvents: operation({
@@ -26,7 +26,7 @@ export const events = {
     params: organizationParam,
     query: EventsQuery,
     code: 'EVENTS_READ',
-    data: listOf(OrganizationEvent),
+    data: pageSchema(OrganizationEvent),
     csv: true,
   }),
 } as const satisfies Record<string, Operation>;

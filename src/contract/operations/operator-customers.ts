@@ -12,7 +12,7 @@ import {
   ProvisionCustomerBody,
   ProvisionCustomerData,
 } from '../customers.ts';
-import { customerId, ListQuery, listOf, TEXT_LENGTH_MAX, text } from '../fields.ts';
+import { customerId, ListQuery, pageSchema, TEXT_LENGTH_MAX, text } from '../fields.ts';
 import {
   ErasedCustomer,
   GrantCreditRequest,
@@ -40,7 +40,7 @@ export const operatorCustomers = {
     params: organizationParam,
     query: ListCustomersQuery,
     code: 'CUSTOMERS_LISTED',
-    data: listOf(CustomerListItem),
+    data: pageSchema(CustomerListItem),
     csv: true,
   }),
   operatorCreateCustomer: operation({
@@ -166,7 +166,7 @@ export const operatorCustomers = {
     security: viewer,
     query: ListQuery,
     code: 'STRIPE_CUSTOMERS_LISTED',
-    data: listOf(SharedStripeCustomer),
+    data: pageSchema(SharedStripeCustomer),
   }),
   releaseStripeCustomer: operation({
     operationId: 'releaseStripeCustomer',
@@ -187,7 +187,7 @@ export const operatorCustomers = {
     params: organizationParam,
     query: ListQuery,
     code: 'OUTBOX_LISTED',
-    data: listOf(SetAsideChange),
+    data: pageSchema(SetAsideChange),
   }),
   resendOutbox: operation({
     operationId: 'resendOutbox',

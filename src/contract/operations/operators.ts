@@ -2,7 +2,7 @@
  * Operator: the operators and their roles.
  */
 import { z } from 'zod';
-import { ListQuery, listOf } from '../fields.ts';
+import { ListQuery, pageSchema } from '../fields.ts';
 import { NamedOperator, OperatorIdentity, operatorName, PutOperatorRequest, RemovedOperator } from '../operators.ts';
 import { admin, type Operation, operation, viewer } from './operation.ts';
 
@@ -26,7 +26,7 @@ export const operators = {
     security: viewer,
     query: ListQuery,
     code: 'OPERATORS_LISTED',
-    data: listOf(NamedOperator),
+    data: pageSchema(NamedOperator),
   }),
   readOperator: operation({
     operationId: 'readOperator',

@@ -4,7 +4,7 @@
 
 import type { KeyId } from '../../domain/ids.ts';
 import { RepriceRequest, Repricing, StartedRepricing } from '../corrections.ts';
-import { branded, ListQuery, listOf, text } from '../fields.ts';
+import { branded, ListQuery, pageSchema, text } from '../fields.ts';
 import { SavedModels, SetModelsRequest, SwitchBackRequest } from '../model-mappings.ts';
 import {
   CreatedKey,
@@ -51,7 +51,7 @@ export const organizations = {
     security: viewer,
     query: ListQuery,
     code: 'ORGANIZATIONS_LISTED',
-    data: listOf(Organization),
+    data: pageSchema(Organization),
   }),
   readOrganization: operation({
     operationId: 'readOrganization',
@@ -148,7 +148,7 @@ export const organizations = {
     params: organizationParam,
     query: ListQuery,
     code: 'PRICES_LISTED',
-    data: listOf(OrganizationPrice),
+    data: pageSchema(OrganizationPrice),
   }),
   readPrices: operation({
     operationId: 'readPrices',
@@ -159,7 +159,7 @@ export const organizations = {
     params: organizationParam.extend({ modelKey: pricedModelKey }),
     query: ListQuery,
     code: 'PRICES_LISTED',
-    data: listOf(OrganizationPrice),
+    data: pageSchema(OrganizationPrice),
   }),
   deletePrices: operation({
     operationId: 'deletePrices',
@@ -214,7 +214,7 @@ export const organizations = {
     params: organizationParam,
     query: ListQuery,
     code: 'VENDORS_LISTED',
-    data: listOf(Vendor),
+    data: pageSchema(Vendor),
   }),
   readVendor: operation({
     operationId: 'readVendor',
@@ -256,7 +256,7 @@ export const organizations = {
     params: organizationParam,
     query: ListQuery,
     code: 'KEYS_LISTED',
-    data: listOf(Key),
+    data: pageSchema(Key),
   }),
   readKey: operation({
     operationId: 'readKey',

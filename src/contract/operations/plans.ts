@@ -1,7 +1,7 @@
 /**
  * Operator: plans, their versions, and migrations to a new version.
  */
-import { ListQuery, listOf, text } from '../fields.ts';
+import { ListQuery, pageSchema, text } from '../fields.ts';
 import { MigratePlanRequest, PlanMigration, StartedMigration } from '../operator-customers.ts';
 import { PlanDetail, PutPlanRequest, planId, SavedPlan } from '../plans.ts';
 import { editor, type Operation, operation, organizationParam, viewer } from './operation.ts';
@@ -29,7 +29,7 @@ export const plans = {
     params: organizationParam,
     query: ListQuery,
     code: 'PLANS_LISTED',
-    data: listOf(PlanDetail),
+    data: pageSchema(PlanDetail),
   }),
   readPlan: operation({
     operationId: 'readPlan',

@@ -2,7 +2,7 @@
  * Readings of recorded usage: summary, margins, anomalies, usage context, forecast, model radar.
  */
 import { z } from 'zod';
-import { customerId, listOf } from '../fields.ts';
+import { customerId, pageSchema } from '../fields.ts';
 import { LedgerItem, LedgerQuery } from '../ledger.ts';
 import { CustomerMarginData, CustomerMarginsData, CustomerMarginsQuery, MarginData, MarginQuery } from '../margin.ts';
 import { ModelRadarData, ModelRadarQuery } from '../model-radar.ts';
@@ -75,7 +75,7 @@ export const readings = {
     params: customerParam,
     query: LedgerQuery,
     code: 'LEDGER_LISTED',
-    data: listOf(LedgerItem),
+    data: pageSchema(LedgerItem),
     refusals: ['SUBSCRIPTION_NOT_FOUND'],
     csv: true,
   }),
@@ -146,7 +146,7 @@ export const readings = {
     params: organizationCustomerParam,
     query: LedgerQuery,
     code: 'LEDGER_LISTED',
-    data: listOf(LedgerItem),
+    data: pageSchema(LedgerItem),
     refusals: ['SUBSCRIPTION_NOT_FOUND'],
     csv: true,
   }),

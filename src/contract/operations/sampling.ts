@@ -1,7 +1,7 @@
 /**
  * Samples of calls for review: the policy, storing a sample, and the operator's access.
  */
-import { idempotencyKey, listOf } from '../fields.ts';
+import { idempotencyKey, pageSchema } from '../fields.ts';
 import {
   DeletedSample,
   ExportSamplesQuery,
@@ -96,7 +96,7 @@ export const sampling = {
     params: organizationParam,
     query: ListSamplesQuery,
     code: 'SAMPLES_LISTED',
-    data: listOf(SampleListItem),
+    data: pageSchema(SampleListItem),
   }),
   exportSamples: operation({
     operationId: 'exportSamples',

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { Attention, AttentionQuery } from '../attention.ts';
 import { CatalogDocument, CatalogInfo, PublishedCatalog } from '../catalog.ts';
-import { ListQuery, listOf } from '../fields.ts';
+import { ListQuery, pageSchema } from '../fields.ts';
 import { HealthHistory } from '../health-history.ts';
 import { Database, EventLogFilter, Health, OperatorEvent } from '../operator.ts';
 import { CatalogReview, DeletedReview, reviewedModelKey, SetReviewRequest } from '../reviews.ts';
@@ -47,7 +47,7 @@ export const service = {
     security: viewer,
     query: ListQuery,
     code: 'REVIEWS_LISTED',
-    data: listOf(CatalogReview),
+    data: pageSchema(CatalogReview),
   }),
   readReview: operation({
     operationId: 'readReview',
@@ -91,7 +91,7 @@ export const service = {
     security: viewer,
     query: ListQuery.extend(EventLogFilter.shape).refine(endsAfterStart, ENDS_AFTER_START),
     code: 'EVENTS_LISTED',
-    data: listOf(OperatorEvent),
+    data: pageSchema(OperatorEvent),
   }),
   listDatabases: operation({
     operationId: 'listDatabases',

@@ -1,7 +1,7 @@
 /**
  * Webhooks: the operator's operations on an organization's endpoints, and the same for a key of the organization.
  */
-import { ListQuery, listOf } from '../fields.ts';
+import { ListQuery, pageSchema } from '../fields.ts';
 import {
   DeletedWebhook,
   Delivery,
@@ -56,7 +56,7 @@ export const webhooks = {
     params: organizationParam,
     query: ListQuery,
     code: 'WEBHOOKS_LISTED',
-    data: listOf(Webhook),
+    data: pageSchema(Webhook),
   }),
   readWebhook: operation({
     operationId: 'readWebhook',
@@ -123,7 +123,7 @@ export const webhooks = {
     params: ofOrganization,
     query: ListQuery,
     code: 'DELIVERIES_LISTED',
-    data: listOf(Delivery),
+    data: pageSchema(Delivery),
     refusals: ['NOT_FOUND'],
   }),
   sendDelivery: operation({
@@ -158,7 +158,7 @@ export const webhooks = {
     security: tenant,
     query: ListQuery,
     code: 'WEBHOOKS_LISTED',
-    data: listOf(Webhook),
+    data: pageSchema(Webhook),
   }),
   readOwnWebhook: operation({
     operationId: 'readOwnWebhook',
@@ -229,7 +229,7 @@ export const webhooks = {
     params: webhookParam,
     query: ListQuery,
     code: 'DELIVERIES_LISTED',
-    data: listOf(Delivery),
+    data: pageSchema(Delivery),
     refusals: ['NOT_FOUND'],
   }),
   sendOwnDelivery: operation({

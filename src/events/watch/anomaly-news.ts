@@ -6,7 +6,7 @@ import type { Anomaly } from '../../contract/readings.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { readAnomalies } from '../../readings/anomalies/read-anomalies.ts';
-import { type Found, keyOf, type Look, type Memory, type News, NO_NEWS, type Remembered } from './look.ts';
+import { type Found, type Look, type Memory, memoryKey, type News, NO_NEWS, type Remembered } from './look.ts';
 
 /** The number of days from which the detectors learn. */
 const DAYS = 60;
@@ -28,7 +28,7 @@ export function newEpisodes(items: readonly Anomaly[], memory: Memory, nowMs: nu
     const { id, customerId, kind } = data;
     const [startMs, endMs] = [Date.parse(data.startedAt), Date.parse(data.endedAt)];
     if (endMs < nowMs - NEWS_MS) continue;
-    const key = keyOf('anomaly', customerId, kind, newcomerOf(id));
+    const key = memoryKey('anomaly', customerId, kind, newcomerName(id));
     const toldToMs = Number(remembered.get(key)?.value ?? memory.get(key) ?? Number.NEGATIVE_INFINITY);
     if (startMs > toldToMs) events.push({ type: 'anomaly.detected', atMs: nowMs, data });
     if (endMs > toldToMs)
@@ -38,6 +38,6 @@ export function newEpisodes(items: readonly Anomaly[], memory: Memory, nowMs: nu
 }
 
 /** The new model or feature of an episode, which is the last part of its identity; empty if it has none. */
-function newcomerOf(id: string): string {
+function newcomerName(id: string): string {
   return id.slice(id.lastIndexOf(':') + 1);
 }

@@ -4,7 +4,7 @@
  */
 import { entriesByMapping, type ModelMappings } from '../../domain/model-mappings.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { keyOf, type Look, type News } from './look.ts';
+import { type Look, memoryKey, type News } from './look.ts';
 
 /**
  * A refusal is remembered longer than a model can be refused before its end, and a switch longer than it is reported.
@@ -31,4 +31,4 @@ export function hasAutopilot(mappings: ModelMappings | null): boolean {
 
 const isEntryWithAutopilot = (entry: unknown) => typeof entry !== 'string';
 
-const rememberedAs = (key: string) => keyOf('autopilot', key);
+const rememberedAs = (key: string) => memoryKey('autopilot', key);

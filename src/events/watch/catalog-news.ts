@@ -8,9 +8,9 @@ import { readRelease } from '../../config/catalog.ts';
 import { loadOrganization } from '../../config/credentials.ts';
 import type { CatalogDifferences } from '../../contract/catalog.ts';
 import { itemKey, type NamedUse, type RadarView } from '../../readings/radar/models.ts';
-import { type Found, keyOf, type Look, type News, NO_NEWS } from './look.ts';
+import { type Found, type Look, memoryKey, type News, NO_NEWS } from './look.ts';
 
-const RELEASE = keyOf('catalog');
+const RELEASE = memoryKey('catalog');
 
 interface Release {
   version: string;
@@ -42,7 +42,7 @@ function published(
   differences: CatalogDifferences | null,
   atMs: number,
 ): Found {
-  const countOf = (list: keyof CatalogDifferences) => differences?.[list].length ?? null;
+  const countDifferences = (list: keyof CatalogDifferences) => differences?.[list].length ?? null;
   return {
     type: 'catalog.published',
     atMs,
@@ -50,10 +50,10 @@ function published(
       version: catalog.version,
       previousVersion,
       publishedAt: new Date(catalog.publishedAtMs).toISOString(),
-      added: countOf('added'),
-      removed: countOf('removed'),
-      repriced: countOf('repriced'),
-      lifecycle: countOf('lifecycle'),
+      added: countDifferences('added'),
+      removed: countDifferences('removed'),
+      repriced: countDifferences('repriced'),
+      lifecycle: countDifferences('lifecycle'),
     },
   };
 }

@@ -10,7 +10,7 @@ import { log } from '../../platform/log.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { type CustomerHistory, customerHistory } from '../../readings/forecast/read-forecast.ts';
 import { balanceDays, COLUMNS_NEEDED, metersRunningOut } from '../../readings/forecast/running-out.ts';
-import { type Found, keyOf, type Look, type Memory, type News, type Remembered } from './look.ts';
+import { type Found, type Look, type Memory, memoryKey, type News, type Remembered } from './look.ts';
 
 /** The most customers of a day, and of one step: the object of each is read, and up to six forecasts are made. */
 const CUSTOMERS_PER_DAY_MAX = 200;
@@ -36,7 +36,7 @@ export async function customerNews(
   for (const customerId of customerIds) {
     try {
       const history = await customerHistory({ env, organization }, customerId, COLUMNS_NEEDED, []);
-      if (history) news.push(newsOf(customerId, history, organization.alerts ?? undefined, memory, nowMs));
+      if (history) news.push(findNews(customerId, history, organization.alerts ?? undefined, memory, nowMs));
     } catch (error) {
       log('warn', 'watch_step_failed', { step: 'customer', organizationId: organization.organizationId }, error);
     }
@@ -44,7 +44,7 @@ export async function customerNews(
   return news;
 }
 
-function newsOf(
+function findNews(
   customerId: CustomerId,
   history: CustomerHistory,
   alerts: Alerts | undefined,
@@ -56,7 +56,7 @@ function newsOf(
   const forget: string[] = [];
   const day = String(Math.floor(nowMs / DAY_MS));
   for (const data of metersRunningOut(history, nowMs)) {
-    const key = keyOf('runningOut', customerId, data.meter);
+    const key = memoryKey('runningOut', customerId, data.meter);
     if (memory.get(key) === day) continue;
     events.push({ type: 'forecast.will_run_out', atMs: nowMs, data: { customerId, ...data } });
     remember.push({ key, value: day, untilMs: nowMs + 2 * DAY_MS, customerId });
@@ -64,7 +64,7 @@ function newsOf(
   const balance = balanceDays(history, alerts, nowMs);
   if (balance) {
     const { isLow, ...data } = balance;
-    const key = keyOf('balanceLow', customerId);
+    const key = memoryKey('balanceLow', customerId);
     const isTold = memory.get(key) !== null;
     if (isLow && !isTold) events.push({ type: 'balance.low', atMs: nowMs, data: { customerId, ...data } });
     if (isLow) remember.push({ key, value: day, untilMs: nowMs + LOW_MS, customerId });

@@ -48,11 +48,11 @@ export interface News {
 export const NO_NEWS: News = {};
 
 /** The key under which facts about some objects are remembered: its parts cannot run into each other. */
-export function keyOf(kind: string, ...parts: readonly (string | null)[]): string {
+export function memoryKey(kind: string, ...parts: readonly (string | null)[]): string {
   return JSON.stringify([kind, ...parts]);
 }
 
 /** The customer of an event; `null` if it concerns none. */
-export function customerOf({ data }: Pick<Found, 'data'>): string | null {
+export function eventCustomer({ data }: Pick<Found, 'data'>): string | null {
   return 'customerId' in data ? data.customerId : null;
 }

@@ -8,9 +8,9 @@ import { aliasModels, type ModelMappings, tierModels } from '../../domain/model-
 import { formatUsd } from '../../domain/money.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { modelsOnRadar, type NamedUse, type RadarModel, type RadarView } from '../../readings/radar/models.ts';
-import { mappingsOf } from '../../readings/radar/present.ts';
+import { findMappings } from '../../readings/radar/present.ts';
 import { replacementFor } from '../../readings/radar/replacement.ts';
-import { type Found, keyOf, type Look, type News, type Remembered } from './look.ts';
+import { type Found, type Look, memoryKey, type News, type Remembered } from './look.ts';
 
 export type EndingStep = (typeof ENDING_STEPS_DAYS)[number];
 
@@ -27,13 +27,13 @@ export async function modelNews(
   const remember: Remembered[] = [];
   for (const model of modelsOnRadar(view, uses)) {
     const { modelKey, status, shutdownAt, daysLeft } = model;
-    const deprecated = keyOf('deprecated', modelKey);
-    const ending = keyOf('ending', modelKey, shutdownAt);
+    const deprecated = memoryKey('deprecated', modelKey);
+    const ending = memoryKey('ending', modelKey, shutdownAt);
     const isNew = (status === 'DEPRECATED' || status === 'RETIRED') && memory.get(deprecated) === null;
     const told = memory.get(ending);
     const step = daysLeft === null ? null : stepToTell(daysLeft, told === null ? null : Number(told));
     if (!isNew && step === null) continue;
-    const data = await factsOf(view, model, mappings);
+    const data = await modelFacts(view, model, mappings);
     if (isNew) {
       events.push({ type: 'model.deprecated', atMs: nowMs, data: { ...data, shutdownAt, daysLeft } });
       remember.push({ key: deprecated, value: status, untilMs: nowMs + DEPRECATED_MS });
@@ -53,7 +53,7 @@ export function stepToTell(daysLeft: number, told: number | null): EndingStep | 
   return nearest === undefined || (told !== null && told <= nearest) ? null : nearest;
 }
 
-async function factsOf(view: RadarView, model: RadarModel, mappings: ModelMappings | null) {
+async function modelFacts(view: RadarView, model: RadarModel, mappings: ModelMappings | null) {
   const { modelKey, source } = await replacementFor(view, model);
   return {
     modelKey: model.modelKey,
@@ -61,6 +61,8 @@ async function factsOf(view: RadarView, model: RadarModel, mappings: ModelMappin
     replacement: { modelKey, source },
     calls: model.calls,
     costUsd: formatUsd(model.costNanoUsd),
-    mappings: mappings ? mappingsOf(view, { models: tierModels(mappings), aliases: aliasModels(mappings) }, model) : [],
+    mappings: mappings
+      ? findMappings(view, { models: tierModels(mappings), aliases: aliasModels(mappings) }, model)
+      : [],
   };
 }

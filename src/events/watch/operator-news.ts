@@ -13,7 +13,7 @@ import type { KeyId } from '../../domain/ids.ts';
 import { TOLD_ACTIONS, type ToldAction } from '../../objects/watches.ts';
 import { eventIdsFrom } from '../../platform/event-id.ts';
 import { DAY_MS, MINUTE_MS } from '../../platform/time.ts';
-import { type Found, keyOf, type Look, type News } from './look.ts';
+import { type Found, type Look, memoryKey, type News } from './look.ts';
 
 /** A change commits within this time after the time in its id. */
 const COMMIT_MS_MAX = 5 * MINUTE_MS;
@@ -23,7 +23,7 @@ const ROWS_PER_PAGE = 200;
 /** The most pages of one look; the next one continues. */
 const PAGES_MAX = 10;
 
-const PLACE = keyOf('operator');
+const PLACE = memoryKey('operator');
 
 /** A price in the event log: its time is present only if it has one. */
 type LoggedPrice = OwnRates & { effectiveFrom?: string };
@@ -90,10 +90,16 @@ export function eventsOfChange({
 
 function priceChange(modelKey: string, before: LoggedPrice | null, after: LoggedPrice | null) {
   const effectiveFrom = (after ?? before)?.effectiveFrom ?? null;
-  return { modelKey, source: 'organization', effectiveFrom, before: ratesOf(before), after: ratesOf(after) } as const;
+  return {
+    modelKey,
+    source: 'organization',
+    effectiveFrom,
+    before: withoutDate(before),
+    after: withoutDate(after),
+  } as const;
 }
 
-function ratesOf(price: LoggedPrice | null): OwnRates | null {
+function withoutDate(price: LoggedPrice | null): OwnRates | null {
   if (!price) return null;
   const { effectiveFrom: _effectiveFrom, ...rates } = price;
   return rates;

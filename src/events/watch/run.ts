@@ -9,7 +9,7 @@
 
 import { latestCatalog } from '../../config/catalog.ts';
 import { loadOrganization } from '../../config/credentials.ts';
-import { retentionOf } from '../../config/kept-part.ts';
+import { withRetentionDefaults } from '../../config/kept-part.ts';
 import { findOrganizationRow } from '../../config/organizations.ts';
 import { currentReviews } from '../../config/reviews.ts';
 import type { CustomerId } from '../../domain/ids.ts';
@@ -23,7 +23,7 @@ import { autopilotNews, hasAutopilot } from './autopilot-news.ts';
 import { catalogNews } from './catalog-news.ts';
 import { CUSTOMERS_PER_STEP, customerNews, customersOfDay } from './customer-news.ts';
 import { lagNews } from './lag.ts';
-import { keyOf, type Look, type Memory, type News, NO_NEWS } from './look.ts';
+import { type Look, type Memory, memoryKey, type News, NO_NEWS } from './look.ts';
 import { modelNews } from './model-news.ts';
 import { operatorNews } from './operator-news.ts';
 
@@ -35,8 +35,8 @@ const WAITING_MAX = 5_000;
 const RETRY_BASE_MS = 5_000;
 const RETRY_MAX_MS = 600_000;
 
-const HOURLY = keyOf('hourly');
-const DAILY = keyOf('daily');
+const HOURLY = memoryKey('hourly');
+const DAILY = memoryKey('daily');
 
 /** The storage of a watch's events and remembered facts. */
 export interface WatchStore extends Memory {
@@ -88,7 +88,7 @@ async function hourly(look: Look, store: WatchStore): Promise<boolean> {
   await step(look, 'models', async () => {
     const row = await findOrganizationRow(env, organizationId);
     if (!row) throw new Error('there is no such organization');
-    const uses = await readModelUses(env, { organizationId, retention: retentionOf(row.retention) }, nowMs);
+    const uses = await readModelUses(env, { organizationId, retention: withRetentionDefaults(row.retention) }, nowMs);
     const { catalog } = await latestCatalog(env);
     const { reviews } = await currentReviews(env, defer);
     // Includes models with any end.

@@ -40,7 +40,7 @@ export async function sendMessage(env: Env, webhook: WebhookRow, message: Messag
   if (!allowed.ok) return { status: null, answer: `the address is refused: ${allowed.reason}` };
   const secrets = await openWebhookSecrets(env, webhook, nowMs);
   if (secrets.length === 0) return { status: null, answer: 'the secret cannot be read: rotate it' };
-  const body = bodyOf(webhook, message);
+  const body = renderBody(webhook, message);
   const timestamp = Math.floor(nowMs / 1_000);
   const headers = {
     'content-type': 'application/json',
@@ -53,7 +53,7 @@ export async function sendMessage(env: Env, webhook: WebhookRow, message: Messag
 }
 
 /** The text is the same at each attempt, so that a receiver may compare. */
-function bodyOf({ format, organizationId, consoleOrigin }: WebhookRow, { type, atMs, data }: Message): string {
+function renderBody({ format, organizationId, consoleOrigin }: WebhookRow, { type, atMs, data }: Message): string {
   if (format === 'slack') {
     const consoleUrl = consoleOrigin === null ? null : `${consoleOrigin}/console/organizations/${organizationId}`;
     return slackMessage(type, JSON.parse(data), consoleUrl);
@@ -70,17 +70,17 @@ async function post(url: URL, headers: Record<string, string>, body: string): Pr
   }, TIMEOUT_MS);
   try {
     const request = fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: controller.signal });
-    const reply = await Promise.race([replyOf(request), late.promise]);
+    const reply = await Promise.race([awaitReply(request), late.promise]);
     return reply === 'late' ? { status: null, answer: `no answer within ${TIMEOUT_MS / 1_000} s` } : reply;
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function replyOf(request: Promise<Response>): Promise<Reply> {
+async function awaitReply(request: Promise<Response>): Promise<Reply> {
   try {
     const response = await request;
-    return { status: response.status, answer: await excerptOf(response.body) };
+    return { status: response.status, answer: await readExcerpt(response.body) };
   } catch {
     // The runtime's message about a failed connection names addresses, and does not help.
     return { status: null, answer: 'the connection failed' };
@@ -88,7 +88,7 @@ async function replyOf(request: Promise<Response>): Promise<Reply> {
 }
 
 /** The first characters of a body; the rest is not read. */
-async function excerptOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
+async function readExcerpt(body: ReadableStream<Uint8Array> | null): Promise<string> {
   if (!body) return '';
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -6,7 +6,7 @@
  * when they are answered, whatever allowance or credit is left then.
  */
 
-import { limitsOf } from '../../catalog/limits.ts';
+import { findModelLimits } from '../../catalog/limits.ts';
 import type { Catalog } from '../../catalog/model.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
@@ -33,14 +33,14 @@ import type {
   ClosedLines,
   EndBatchCommand,
 } from '../../objects/batch-commands.ts';
-import { linesOf } from '../../platform/bytes.ts';
+import { streamLines } from '../../platform/bytes.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
-import { textOf } from '../../vendors/usage/figures.ts';
+import { textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { WholeAnswer } from '../answer.ts';
 import { type Refused, refusalAnswer, refuseCall, refuseDenied } from '../error-envelope.ts';
-import { foreignOf, isOwn, isShared, referencesIn } from '../kept-objects.ts';
+import { findForeign, isOwn, isShared, referencesIn } from '../kept-objects.ts';
 import { BATCH_VENDOR, batchKind, passBack, type VendorAccess } from '../pass-through.ts';
-import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, lineOf } from './input-line.ts';
+import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX, parseInputLine } from './input-line.ts';
 import { type LineAsks, LineAsksWriter } from './line-asks.ts';
 import { type BatchModel, batchModel, withLine } from './line-bounds.ts';
 import { unmeterable } from './line-check.ts';
@@ -88,11 +88,11 @@ async function readLines(
   const open = limit && new OpenModels(organization, catalog, limit.models, nowMs);
   const asks = new LineAsksWriter();
   let count = 0;
-  for await (const { number, text, cut } of linesOf(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
+  for await (const { number, text, cut } of streamLines(file, BATCH_LINE_BYTES_MAX, Number(env.GATEWAY_TIMEOUT_MS))) {
     count += 1;
     if (cut) return badInput(`line ${number} of the input file has more than ${BATCH_LINE_BYTES_MAX} bytes`);
     if (count > BATCH_LINES_MAX) return badInput(`the input file has more than ${BATCH_LINES_MAX} lines`);
-    const line = lineOf(text);
+    const line = parseInputLine(text);
     const rule = 'rule' in line ? line.rule : unmeterable(line);
     if ('rule' in line || rule !== null) return badInput(`line ${number} of the input file ${rule}`);
     if (named) for (const { id } of referencesIn(line.body)) named.add(id);
@@ -101,7 +101,7 @@ async function readLines(
     const { model } = line;
     const closed = open && [model, ...modelsOfTools(line.body.tools)].find((name) => !isOpenInBatch(open, name));
     if (limit && closed !== undefined) return notAllowed(limit.limits, closed, number);
-    const known = models.get(model) ?? (await modelOf(organization, catalog, model, nowMs));
+    const known = models.get(model) ?? (await resolveBatchModel(organization, catalog, model, nowMs));
     models.set(model, known);
     const used = requestedCapabilities(line);
     const more = withLine(lines, known, line, organization);
@@ -109,21 +109,21 @@ async function readLines(
     const { gap, searchGap, choices, notIncluded } = more.line;
     if (gap) closedLines[known.tier] ??= { line: number, gap };
     if (choices && choices.count > (most?.count ?? 0)) most = { line: number, ...choices };
-    await asks.add(textOf(line.customId), { model, notIncluded });
+    await asks.add(textOrEmpty(line.customId), { model, notIncluded });
     for (const capability of used) needs.add(capability);
     if (!used.includes('search')) continue;
     searches += Math.max(1, more.line.searches);
     if (searchGap) unboundedSearch ??= { line: number, gap: searchGap };
   }
   if (count === 0) return badInput('the input file has no lines');
-  const foreign = named && (await foreignOf(caller, [...named]));
+  const foreign = named && (await findForeign(caller, [...named]));
   if (foreign) return badInput(`a line of the input file names ${foreign}, which this organization does not have`);
   const model = models.size === 1 ? [...models.keys()][0] : undefined;
   const bounds = { closed: closedLines, unboundedSearch, mostAnswers: most };
   return { ok: true, input: { lines, searches, needs: [...needs], ...bounds, model }, asks: asks.written() };
 }
 
-async function modelOf(
+async function resolveBatchModel(
   organization: Caller['organization'],
   catalog: Catalog,
   model: string,
@@ -136,7 +136,7 @@ async function modelOf(
     nowMs,
   );
   const vendor = { kind: batchKind(organization), address: organization.vendors.get(BATCH_VENDOR)?.baseUrl };
-  return batchModel(vendor, price, limitsOf(catalog, model, nowMs));
+  return batchModel(vendor, price, findModelLimits(catalog, model, nowMs));
 }
 
 export async function tierOfModel(
@@ -145,7 +145,7 @@ export async function tierOfModel(
   model: string,
   nowMs: number,
 ): Promise<Tier> {
-  return (await modelOf(organization, catalog, model, nowMs)).tier;
+  return (await resolveBatchModel(organization, catalog, model, nowMs)).tier;
 }
 
 /** Holds the most that the batch may cost, of the customer's allowance and credit; `null` if the hold succeeds. */
@@ -171,7 +171,7 @@ export async function holdBatch(
     withClaimedStripe(caller, command, (sent) => customer.holdBatch(sent) as Promise<BatchAdmission>),
   );
   if (admission.ok) return null;
-  if ('denial' in admission) return refusalOf(admission.denial, needs);
+  if ('denial' in admission) return batchRefusal(admission.denial, needs);
   const { refusal } = admission;
   // A batch takes longer than a caller waits.
   return { ok: false, refusal: refusal.code === 'RATE_LIMITED' ? { ...refusal, retry: false } : refusal };
@@ -189,7 +189,7 @@ export async function endBatch(
 }
 
 /** At most `linesMax` lines of the batch, in the form in which they are counted. */
-export async function unreadOf(
+export async function listUnreadLines(
   caller: Caller,
   { requestName, begin }: BatchCommand,
   linesMax: number,
@@ -200,7 +200,7 @@ export async function unreadOf(
   return { linesMax, begin: { ...command, defaultPlan: null }, providerUsed: BATCH_VENDOR, modelUsed };
 }
 
-function refusalOf(denial: BatchDenial, needs: readonly Capability[]): Refused {
+function batchRefusal(denial: BatchDenial, needs: readonly Capability[]): Refused {
   const { code, allowed, exceeds } = denial;
   const figures = presentFigures(denial);
   const deny = (reason: string) => refuseDenied('ENTITLEMENT_DENIED', reason, figures);

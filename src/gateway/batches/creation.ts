@@ -65,7 +65,7 @@ export async function askForBatch(vendor: VendorAccess, { body, requestId }: Bat
   const answer = passBack(result, vendor.key, requestId);
   if (result.kind !== 'answer') return { kind: 'in_doubt', answer };
   const document = parseAnswer(String(result.body));
-  const batch = result.ok ? batchOf(document) : null;
+  const batch = result.ok ? parseVendorBatch(document) : null;
   if (batch) return { kind: 'created', batchId: batch.id, answer };
   // The error page of a proxy does not show whether the vendor behind it began the batch.
   return { kind: !result.ok && readFailure(document) !== null ? 'refused' : 'in_doubt', answer };
@@ -87,14 +87,14 @@ export async function findBatch(
       result.kind === 'answer' && result.ok ? (parseAnswer(String(result.body)) as BatchList | null) : undefined;
     if (result.kind !== 'answer' || !Array.isArray(list?.data)) return 'unknown';
     for (const shown of list.data) {
-      const batch = batchOf(shown);
+      const batch = parseVendorBatch(shown);
       if (batch?.requestName !== requestName) continue;
       return {
         batchId: batch.id,
         answer: passBack({ ...result, body: JSON.stringify(shown) }, vendor.key, requestId),
       };
     }
-    const last = batchOf(list.data.at(-1));
+    const last = parseVendorBatch(list.data.at(-1));
     if (list.has_more !== true || !last) break;
     after = `&after=${last.id}`;
   }
@@ -103,7 +103,7 @@ export async function findBatch(
 
 /** The batch in a vendor's answer; `null` if it has none. */
 export function batchIn(body: string): BatchAtVendor | null {
-  return batchOf(parseAnswer(body));
+  return parseVendorBatch(parseAnswer(body));
 }
 
 interface BatchList {
@@ -111,7 +111,7 @@ interface BatchList {
   has_more?: unknown;
 }
 
-function batchOf(value: unknown): BatchAtVendor | null {
+function parseVendorBatch(value: unknown): BatchAtVendor | null {
   const { id, status, metadata } = (value ?? {}) as {
     id?: unknown;
     status?: unknown;

@@ -6,7 +6,7 @@
  * treated as a batch's: a broken line counts once the purpose says so, and a file of another purpose is refused if a
  * model in it was replaced.
  */
-import { FormScanner, fieldNameOf } from '../../platform/multipart.ts';
+import { FormScanner, parseFieldName } from '../../platform/multipart.ts';
 import { type Refused, refuseCall } from '../error-envelope.ts';
 import { brokenForm, type CheckedPart, type FormCheck, unendedForm } from '../form-upload.ts';
 import type { LineCheck } from './line-check.ts';
@@ -44,7 +44,7 @@ export class FileCheck implements FormCheck {
           break;
         case 'part': {
           this.#field = event.name;
-          const field = fieldNameOf(event.name).toLowerCase();
+          const field = parseFieldName(event.name).toLowerCase();
           if (!FIELDS.includes(field)) break;
           if (event.name !== field || this.#fields.includes(field))
             return refuseCall('BAD_REQUEST', 'the form must have the field once, under this name', { param: field });

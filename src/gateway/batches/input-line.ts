@@ -2,7 +2,7 @@
  * A line of a batch's input file: how it is read, and how long lines and files may be.
  */
 import { JSON_BOUND_RULES, type JsonBound, parseSingleJson, respelledName } from '../../platform/json.ts';
-import { textOf } from '../../vendors/usage/figures.ts';
+import { textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { BatchLineRequest } from './line-bounds.ts';
 
 /** The longest line of a batch's files: an answer with a picture fits. */
@@ -17,20 +17,20 @@ export interface InputLine extends BatchLineRequest {
 }
 
 /** The request of a line, or the rule that the line breaks. */
-export function lineOf(text: string): InputLine | { rule: string } {
+export function parseInputLine(text: string): InputLine | { rule: string } {
   const json = parseSingleJson(text);
-  if (!json.ok) return { rule: ruleOf(json.broken) };
+  if (!json.ok) return { rule: ruleForBound(json.broken) };
   const { custom_id, method, url, body } = (json.value ?? {}) as Record<string, unknown>;
   const request = (body ?? {}) as Record<string, unknown>;
   if (respelledName(json.value ?? {}) !== undefined || respelledName(request) !== undefined)
-    return { rule: ruleOf('double') };
+    return { rule: ruleForBound('double') };
   const { model } = request;
   return typeof model === 'string' && model !== ''
-    ? { customId: custom_id, method, path: textOf(url), model, body: request }
+    ? { customId: custom_id, method, path: textOrEmpty(url), model, body: request }
     : { rule: 'names no model' };
 }
 
-function ruleOf(broken: JsonBound | 'syntax' | 'double'): string {
+function ruleForBound(broken: JsonBound | 'syntax' | 'double'): string {
   switch (broken) {
     case 'syntax':
       return 'is no JSON';

@@ -37,7 +37,7 @@ export class LineAsksWriter {
     if (!this.#asks.has(key) && this.#asks.size < ASKS_MAX && ask.model.length <= MODEL_NAME_LENGTH_MAX)
       this.#asks.set(key, { ask, marks: [] });
     const [first] = this.#asks.keys();
-    if (key !== first) (this.#asks.get(key)?.marks ?? this.#others).push(await markOf(customId));
+    if (key !== first) (this.#asks.get(key)?.marks ?? this.#others).push(await hashCustomId(customId));
   }
 
   written(): LineAsks {
@@ -62,12 +62,12 @@ export class LineAsksReader {
 
   /** `undefined` if the ask is not known. */
   async of(customId: string): Promise<LineAsk | undefined> {
-    const index = this.#byMark.size === 0 ? 0 : (this.#byMark.get(await markOf(customId)) ?? 0);
+    const index = this.#byMark.size === 0 ? 0 : (this.#byMark.get(await hashCustomId(customId)) ?? 0);
     return this.#asks[index];
   }
 }
 
-async function markOf(customId: string): Promise<string> {
+async function hashCustomId(customId: string): Promise<string> {
   const hash = BigInt(`0x${(await sha256Hex(customId)).slice(0, 16)}`);
   return (hash % MARKS).toString(36).padStart(MARK_LENGTH, '0');
 }

@@ -60,12 +60,12 @@ const NO_LINES: Lines = {
 export function batchModel(vendor: BatchVendor, price: ResolvedPrice, limits: ModelLimits): BatchModel {
   if (!price.available) return { vendor, tier: DEFAULT_TIER, price, limits, hasBatchRates: false };
   const hasBatchRates = price.card.rates.some(({ when }) => when?.serviceTier === 'batch');
-  const card = { ...price.card, rates: ratesOf(price.card, hasBatchRates ? 'batch' : 'standard') };
+  const card = { ...price.card, rates: lineRates(price.card, hasBatchRates ? 'batch' : 'standard') };
   return { vendor, tier: tierOfPrice(price.card), price: { available: true, card }, limits, hasBatchRates };
 }
 
 /** The rates at which a line can be billed: the rates of one service tier, whatever tier the line asks for. */
-function ratesOf({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCard['rates'] {
+function lineRates({ rates }: RateCard, serviceTier: 'batch' | 'standard'): RateCard['rates'] {
   return rates.filter(({ component, when }) => isUse(component) || (when?.serviceTier ?? 'standard') === serviceTier);
 }
 
@@ -79,7 +79,7 @@ export function withLine(
   const { tier, price } = model;
   const { count, isPriced, costNanoUsd, highestCostNanoUsd, outputTokens, highestOutputTokens, costliest } =
     lines[tier] ?? NO_LINES;
-  const line = boundOf(model, request, opened);
+  const line = boundLine(model, request, opened);
   const isCostliest = count === 0 || line.costNanoUsd > BigInt(highestCostNanoUsd);
   const more: Lines = {
     count: count + 1,
@@ -93,7 +93,7 @@ export function withLine(
   return { lines: { ...lines, [tier]: more }, line };
 }
 
-function boundOf(
+function boundLine(
   { vendor, tier, price, limits, hasBatchRates }: BatchModel,
   { path, model, body }: BatchLineRequest,
   opened: OpenToCredit,

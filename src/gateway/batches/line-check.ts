@@ -2,7 +2,7 @@
  * Checks which lines of a file can run in a batch: the required fields of a line, and the vendor's model that it names.
  */
 import { sha256Hex } from '../../platform/hash.ts';
-import { BATCH_LINES_MAX, type InputLine, lineOf } from './input-line.ts';
+import { BATCH_LINES_MAX, type InputLine, parseInputLine } from './input-line.ts';
 import type { LineModels } from './line-models.ts';
 
 /** The longest name of a line that is held unchanged; a longer one is held as its hash. */
@@ -37,7 +37,7 @@ export class LineCheck {
   async next(text: string): Promise<CheckedLine | null> {
     this.#count += 1;
     if (this.#count > BATCH_LINES_MAX) return null;
-    const line = lineOf(text);
+    const line = parseInputLine(text);
     if ('rule' in line) return line;
     const rule = (await this.#nameBroken(line.customId)) ?? requestBroken(line);
     if (rule !== null) return { rule };

@@ -9,7 +9,7 @@ import type { Catalog } from '../../catalog/model.ts';
 import type { OrganizationConfig } from '../../config/credentials.ts';
 import { MODEL_NAME_LENGTH_MAX } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { type ModelLimit, modelLimitOf } from '../../metering/key-limits.ts';
+import { keyModelLimit, type ModelLimit } from '../../metering/key-limits.ts';
 import { candidatesFor, type NamedModel } from '../../metering/model-names.ts';
 import { BoundedMap } from '../../platform/bounded-map.ts';
 import { modelNotFound } from '../models.ts';
@@ -31,7 +31,7 @@ export class LineModels {
 
   constructor(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number) {
     this.#organization = caller.organization;
-    this.#limit = modelLimitOf(caller, catalog, nowMs);
+    this.#limit = keyModelLimit(caller, catalog, nowMs);
     this.#catalog = catalog;
     this.#nowMs = nowMs;
   }

@@ -19,12 +19,12 @@ import { NO_USAGE } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import type { Env } from '../../env.ts';
 import { beginCommand } from '../../metering/begin-call.ts';
-import { partsOf } from '../../metering/call-parts.ts';
+import { listParts } from '../../metering/call-parts.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { underClaim } from '../../objects/claims.ts';
 import type { ServiceCallEnd } from '../../objects/customer-commands.ts';
-import { type Line, linesOf } from '../../platform/bytes.ts';
+import { type Line, streamLines } from '../../platform/bytes.ts';
 import { sha256Hex } from '../../platform/hash.ts';
 import { parseAnswer } from '../../platform/json.ts';
 import { log } from '../../platform/log.ts';
@@ -80,7 +80,7 @@ export function isTerminal(status: string | undefined): boolean {
 }
 
 /** The caller for whom an object asks a vendor, outside of any request. */
-export async function callerOf(env: Env, organizationId: OrganizationId, defer: Caller['defer']): Promise<Caller> {
+export async function loadCaller(env: Env, organizationId: OrganizationId, defer: Caller['defer']): Promise<Caller> {
   const organization = await loadOrganization(env, organizationId).catch((error: unknown) => {
     throw unreadable(error);
   });
@@ -101,11 +101,11 @@ export async function meterBatch(
   save: (progress: BatchProgress) => Promise<boolean>,
   defer: (work: Promise<unknown>) => void,
 ): Promise<'pending' | 'more' | { unread: number }> {
-  const caller = await callerOf(env, batch.organizationId, defer);
+  const caller = await loadCaller(env, batch.organizationId, defer);
   const vendor = await accessVendor(caller);
   if (!vendor) throw new Error(`there are no credentials for the vendor ${BATCH_VENDOR}`);
   const found = await vendor.ask({ method: 'GET', path: `batches/${batch.batchId}` });
-  if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${outcomeOf(found)}`);
+  if (found.kind !== 'answer' || !found.ok) throw new Error(`the vendor did not show the batch: ${resultText(found)}`);
   const document = parseAnswer(String(found.body));
   if (!isRecord(document)) throw new Error('the vendor did not show the batch: no JSON object');
   const { status, output_file_id, error_file_id, request_counts } = document as unknown as VendorBatch;
@@ -171,11 +171,11 @@ async function meterFile(
   const file = await run.vendor.stream({ method: 'GET', path: `files/${fileId}/content` });
   if (file.kind === 'answer' && file.ok) return 'read'; // An empty file has no body.
   if (file.kind === 'answer' && GONE.includes(file.status)) return 'gone';
-  if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${outcomeOf(file)}`);
+  if (file.kind !== 'stream') throw new Error(`the vendor did not show the ${name} file: ${resultText(file)}`);
   let number = 0;
   let pending: Line[] = [];
   // A file that falls silent must not block the alarm; saved progress stays.
-  for await (const line of linesOf(file.body, ANSWERED_LINE_BYTES_MAX, FILE_MS_MAX, () => new JsonSkim())) {
+  for await (const line of streamLines(file.body, ANSWERED_LINE_BYTES_MAX, FILE_MS_MAX, () => new JsonSkim())) {
     number += 1;
     // An earlier run has metered these lines.
     if (number <= run.progress[name]) continue;
@@ -215,7 +215,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   const { env, organization, defer } = caller;
   const { customerId } = begin;
   const { customId, outcome, written } = readLine(line, index, batchKind(organization));
-  const callId = await callIdOf(batchId, customId);
+  const callId = await lineCallId(batchId, customId);
   const { catalog } = await currentCatalog(env, defer);
   const asked = await asks?.of(customId);
   const names = { asked: asked?.model ?? model, served: outcome.modelUsed, providerUsed: BATCH_VENDOR };
@@ -227,7 +227,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
   const end = await endServiceCallCommand(caller, {
     ...outcome,
     ...(outcome.error && { error: cleanFailure(outcome.error, vendor.key) }),
-    ...(written !== undefined && costliest && { estimate: estimateOf(costliest, written) }),
+    ...(written !== undefined && costliest && { estimate: estimateLine(costliest, written) }),
     ...(costliest && { atMost: { ...costliest, uses: {}, promptTokens: costliest.inputTokens } }),
     customerId,
     modelUsed,
@@ -248,7 +248,7 @@ async function meterLine({ caller, vendor, batch, asks }: MeteringRun, line: Lin
     env,
     { organizationId, key: callId, customerId },
     // The usage of the line stays with its customer.
-    { command: record, outcomeOf: (finished) => finished, undo: async () => undefined },
+    { command: record, toOutcome: (finished) => finished, undo: async () => undefined },
   );
   if (!recorded) return refuseLine(callId, 'the id is claimed for another customer');
   // If the object has dropped the answers of an old run, that run has metered the line.
@@ -264,7 +264,7 @@ function refuseLine(callId: CallId, reason: string): false {
  * The recorded usage, on credit, of a line that does not report its own. Nobody knows which line it is, so its prompt
  * counts as that of the costliest line.
  */
-function estimateOf(
+function estimateLine(
   { inputTokens, outputTokens }: Lines['costliest'],
   written: number | null,
 ): Omit<Estimate, 'price'> {
@@ -304,7 +304,7 @@ export function readLine(
       !isFree && { written: shortened ? null : writtenTokens(response?.body, kind, '') }),
     outcome: {
       usage: isFree ? NO_USAGE : reportedUsage(usage),
-      ...(usage?.parts && { parts: partsOf(usage) }),
+      ...(usage?.parts && { parts: listParts(usage) }),
       searches: searches || undefined,
       ...(usage?.modelUsed !== undefined && { modelUsed: usage.modelUsed }),
       ...(usage?.reasoningEffort !== undefined && {
@@ -317,7 +317,7 @@ export function readLine(
 }
 
 /** The id of a line's call: readable if it is a valid key, else with a hash. */
-export async function callIdOf(batchId: string, customId: string): Promise<CallId> {
+export async function lineCallId(batchId: string, customId: string): Promise<CallId> {
   const readable = callId.safeParse(`batch:${batchId}:${customId}`);
   return readable.success ? readable.data : asCallId(`batch:${batchId}:${await sha256Hex(customId)}`);
 }
@@ -333,6 +333,6 @@ function parseLine(text: string): VendorLine | null {
   return typeof line === 'object' ? line : null;
 }
 
-function outcomeOf(result: { kind: string; status?: number }): string {
+function resultText(result: { kind: string; status?: number }): string {
   return result.status === undefined ? result.kind : `${result.kind} ${result.status}`;
 }

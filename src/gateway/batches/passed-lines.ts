@@ -6,7 +6,7 @@
  */
 
 import { LF } from '../../platform/bytes.ts';
-import { placeOf } from '../../platform/json-text.ts';
+import { findValue } from '../../platform/json-text.ts';
 import { BATCH_LINE_BYTES_MAX, BATCH_LINES_MAX } from './input-line.ts';
 import type { LineCheck } from './line-check.ts';
 
@@ -82,7 +82,7 @@ export class PassedLines {
     if ('rule' in checked) return this.#break(checked.rule);
     const { named, model } = checked;
     if (named === model) return null;
-    const place = placeOf(line, MODEL_PLACE);
+    const place = findValue(line, MODEL_PLACE);
     if (!place) return this.#break('must have each name once');
     this.replaced ??= { number: this.#number, named };
     return [line.subarray(0, place.start), encoder.encode(JSON.stringify(model)), line.subarray(place.end)];

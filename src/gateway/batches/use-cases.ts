@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { BatchRequest } from '../../contract/gateway/requests.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { fingerprintOf } from '../../metering/idempotency.ts';
+import { hashPayload } from '../../metering/idempotency.ts';
 import { OpenModels } from '../../metering/model-names.ts';
 import { ask, batchByRequest } from '../../objects/addresses.ts';
 import type { BatchCommand } from '../../objects/batch-commands.ts';
@@ -49,7 +49,7 @@ export async function createBatch(
     organizationId,
     requestName,
     keyed,
-    fingerprint: await fingerprintOf({ operation: 'createBatch', begin, fields }),
+    fingerprint: await hashPayload({ operation: 'createBatch', begin, fields }),
     begin: { ...begin, pricingMode: 'batch' },
     inputFileId: request.input_file_id,
     ...(limits?.models && { limit: { limits, models: await meantBy(caller, limits.models) } }),

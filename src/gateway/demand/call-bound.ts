@@ -21,7 +21,7 @@ import { NO_USAGE } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { isFormFile } from '../../platform/form-file.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
-import { extrasOf } from './demand.ts';
+import { findExtras } from './demand.ts';
 import { endpointAt } from './endpoints.ts';
 import { IMAGE_FIELDS, inputBound } from './input.ts';
 import { recordingLength } from './media-tokens.ts';
@@ -96,12 +96,12 @@ export interface BoundedRequest {
 export function boundedRequest(request: RequestToModel, mode: PricingMode, opened: OpenToCredit): BoundedRequest {
   const { provider, kind, model = '', modelKey = model, path, body, price, limits, tier, onDowngrade } = request;
   const { headers = [], isUnread = false, asIs, address } = request;
-  const { fillsContext, ...extras } = extrasOf({ kind, model, path, body, isUnread, headers, asIs, address });
+  const { fillsContext, ...extras } = findExtras({ kind, model, path, body, isUnread, headers, asIs, address });
   const input = inputBound({ kind, model, body, contextTokens: limits.contextTokens, fillsContext });
   const { perAnswer, answers, choices } = outputAsked(body, path);
   // The tokens of a model that is not billed by tokens are not counted.
   const hasTokens = !price.available || price.card.rates.some(({ component }) => !isUse(component));
-  const outputTokens = hasTokens ? leastOf(perAnswer, limits.maxOutputTokens) : 0;
+  const outputTokens = hasTokens ? smallest(perAnswer, limits.maxOutputTokens) : 0;
   const [inputTokens, inputTokensMax] = hasTokens ? [input.estimate, input.atMost] : [0, 0];
   const seconds = recordedSeconds(body);
   const demand: Demand = {
@@ -126,8 +126,8 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
   const unbounded = seconds.atMost === null && price.available && charges(price.card, 'audioSeconds');
   const isTextAtWill = hasOutputBound(path) ? asIs : endpointAt(path)?.answers === 'text';
   const lacksBound = isTextAtWill && outputTokens === null;
-  const notIncluded = price.available ? notIncludedOf(price.card, demand) : [];
-  const gap = gapOf(
+  const notIncluded = price.available ? openCostTexts(price.card, demand) : [];
+  const gap = findGap(
     request,
     [...open, ...(unbounded ? [UNBOUNDED_RECORDING] : []), ...(lacksBound ? [UNBOUNDED_OUTPUT] : [])],
     opened,
@@ -171,7 +171,7 @@ export function boundedRequest(request: RequestToModel, mode: PricingMode, opene
   const isKnown =
     !fillsContext ||
     (typeof earlier === 'string' &&
-      !extrasOf({ kind, model, path, body: withoutEarlier, isUnread, headers, asIs }).fillsContext);
+      !findExtras({ kind, model, path, body: withoutEarlier, isUnread, headers, asIs }).fillsContext);
   return { bound, following: isKnown && input.isAllHere ? input.following : null };
 }
 
@@ -192,13 +192,13 @@ const UNBOUNDED_OUTPUT: OpenCost = { code: 'BOUND_UNKNOWN', component: 'output',
 const NOT_INCLUDED_MAX = 20;
 
 /** The open uses of the demand whose cost no report would show. */
-function notIncludedOf(card: RateCard, { open }: Demand): string[] {
+function openCostTexts(card: RateCard, { open }: Demand): string[] {
   const names = open.map(({ component }) => component).filter((name) => !charges(card, name as Component));
   return [...new Set(names)].slice(0, NOT_INCLUDED_MAX);
 }
 
 /** The first cost that the organization does not open to credit. */
-function gapOf(
+function findGap(
   { model: ofVendor, modelKey = ofVendor, price }: Pick<RequestToModel, 'model' | 'modelKey' | 'price'>,
   open: readonly OpenCost[],
   { allowUnpricedModels, creditOpen }: OpenToCredit,
@@ -269,7 +269,7 @@ function recordedSeconds(body: Fields): SoundLength {
   };
 }
 
-function leastOf(...bounds: (number | null | undefined)[]): number | null {
+function smallest(...bounds: (number | null | undefined)[]): number | null {
   const known = bounds.filter((bound) => bound != null);
   return known.length === 0 ? null : Math.min(...known);
 }

@@ -7,8 +7,8 @@
  * items or parts for which that is uncertain. Cache marks are left out, because no model reads them and agents move
  * them from turn to turn.
  */
-import { toolsOf } from '../../vendors/capabilities.ts';
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { listTools } from '../../vendors/capabilities.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
 import { endpointAt } from './endpoints.ts';
 import { AROUND_ALL } from './input.ts';
 
@@ -61,7 +61,7 @@ const GOOGLE_PART =
   /^(?:text|thought|thought_?[sS]ignature|inline_?[dD]ata|function_?[cC]all|function_?[rR]esponse|media_?[rR]esolution)$/;
 
 /** `path` is the path of an address; `null` for a request without such a form. */
-export function conversationOf(path: string, body: Fields): Conversation | null {
+export function readConversation(path: string, body: Fields): Conversation | null {
   const endpoint = endpointAt(path)?.name ?? '';
   const place = MESSAGES_AT[endpoint];
   if (place === undefined || CHANGES_PROMPT.some((name) => isSet(body[name]))) return null;
@@ -69,7 +69,7 @@ export function conversationOf(path: string, body: Fields): Conversation | null 
   const { [place]: given, previous_response_id: follows, ...fields } = body;
   const messages = typeof given === 'string' && endpoint === 'responses' ? [given] : given;
   if (!Array.isArray(messages) || messages.length === 0) return null;
-  if (!toolsOf(body).every(isPlainTool) || !messages.every((message) => isPlain(message, endpoint))) return null;
+  if (!listTools(body).every(isPlainTool) || !messages.every((message) => isPlain(message, endpoint))) return null;
   const isAnthropic = endpoint === 'messages';
   if (isAnthropic && dropsThoughts(body.thinking, messages)) return null;
   const plain = messages.map((message) => withoutMarks(message, isAnthropic));
@@ -82,7 +82,7 @@ export function conversationOf(path: string, body: Fields): Conversation | null 
     fields: JSON.stringify({
       ...fields,
       ...(Array.isArray(fields.tools) && { tools: fields.tools.map(withoutMark) }),
-      ...(isAnthropic && isSet(fields.system) && { system: contentOf(fields.system, true) }),
+      ...(isAnthropic && isSet(fields.system) && { system: withListedText(fields.system, true) }),
     }),
     pieces: ends.map((end, index) => JSON.stringify(plain.slice(ends[index - 1] ?? 0, end))),
     ends,
@@ -104,26 +104,27 @@ function isPlainTool(tool: Fields): boolean {
 
 function isPlain(message: unknown, endpoint: string): boolean {
   if (typeof message === 'string') return true;
-  const { type, role, content, output, parts, clear_at: clearAt } = fieldsOf(message);
-  if (isSet(clearAt) || (type !== undefined && !PLAIN_ITEM.test(textOf(type)))) return false;
+  const { type, role, content, output, parts, clear_at: clearAt } = fieldsOrEmpty(message);
+  if (isSet(clearAt) || (type !== undefined && !PLAIN_ITEM.test(textOrEmpty(type)))) return false;
   if (endpoint !== 'responses' && typeof role !== 'string' && endpoint !== 'generateContent') return false;
   if (endpoint === 'generateContent')
     return (
-      Array.isArray(parts) && parts.every((part) => Object.keys(fieldsOf(part)).every((name) => GOOGLE_PART.test(name)))
+      Array.isArray(parts) &&
+      parts.every((part) => Object.keys(fieldsOrEmpty(part)).every((name) => GOOGLE_PART.test(name)))
     );
   return [content, output].every(isPlainContent);
 }
 
 function isPlainContent(content: unknown): boolean {
-  return listOf(content).every((part) => {
-    const { type, content: inside } = fieldsOf(part);
-    return PLAIN_PART.test(textOf(type)) && (type !== 'tool_result' || isPlainContent(inside));
+  return listOrEmpty(content).every((part) => {
+    const { type, content: inside } = fieldsOrEmpty(part);
+    return PLAIN_PART.test(textOrEmpty(type)) && (type !== 'tool_result' || isPlainContent(inside));
   });
 }
 
 function isOfModel(message: unknown): boolean {
-  const { role, type } = fieldsOf(message);
-  return role === undefined ? ITEM_OF_MODEL.test(textOf(type)) : role === 'assistant' || role === 'model';
+  const { role, type } = fieldsOrEmpty(message);
+  return role === undefined ? ITEM_OF_MODEL.test(textOrEmpty(type)) : role === 'assistant' || role === 'model';
 }
 
 /**
@@ -132,23 +133,24 @@ function isOfModel(message: unknown): boolean {
  * degradation"). Adaptive thinking asks for no thought.
  */
 function dropsThoughts(thinking: unknown, messages: readonly unknown[]): boolean {
-  if (!isSet(thinking) || ['adaptive', 'disabled'].includes(textOf(fieldsOf(thinking).type))) return false;
-  const typesOf = (message: unknown) => listOf(fieldsOf(message).content).map((part) => textOf(fieldsOf(part).type));
+  if (!isSet(thinking) || ['adaptive', 'disabled'].includes(textOrEmpty(fieldsOrEmpty(thinking).type))) return false;
+  const partTypes = (message: unknown) =>
+    listOrEmpty(fieldsOrEmpty(message).content).map((part) => textOrEmpty(fieldsOrEmpty(part).type));
   const isThought = (type: string) => type === 'thinking' || type === 'redacted_thinking';
   const beginsTurn = (message: unknown) =>
-    !isOfModel(message) && !typesOf(message).every((type) => type === 'tool_result');
+    !isOfModel(message) && !partTypes(message).every((type) => type === 'tool_result');
   const openings = messages.filter((message, index) => isOfModel(message) && beginsTurn(messages[index - 1]));
-  const isThoughtless = (message: unknown) => !typesOf(message).some(isThought);
+  const isThoughtless = (message: unknown) => !partTypes(message).some(isThought);
   return messages.some((message) => !isThoughtless(message)) && openings.some((message) => isThoughtless(message));
 }
 
 function withoutMarks(message: unknown, isAnthropic: boolean): unknown {
   if (!isFields(message) || !('content' in message)) return withoutMark(message);
-  return withoutMark({ ...message, content: contentOf(message.content, isAnthropic) });
+  return withoutMark({ ...message, content: withListedText(message.content, isAnthropic) });
 }
 
 /** To Anthropic, a text stands for a list with one text block (its API reference, `content` of messages). */
-function contentOf(content: unknown, isAnthropic: boolean): unknown {
+function withListedText(content: unknown, isAnthropic: boolean): unknown {
   if (isAnthropic && typeof content === 'string') return [{ type: 'text', text: content }];
   if (!Array.isArray(content)) return content;
   return content.map((part) => {

@@ -11,14 +11,14 @@ import type { Component } from '../../domain/price.ts';
 import type { ServiceTier, Speed } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { isSearchModel, requestedCapabilities } from '../../vendors/capabilities.ts';
-import { COUNT_MAX, fieldsOf, isFields, textOf, tierOf } from '../../vendors/usage/figures.ts';
+import { COUNT_MAX, fieldsOrEmpty, isFields, readServiceTier, textOrEmpty } from '../../vendors/usage/figures.ts';
 import { type Endpoint, endpointAt, fieldsAt } from './endpoints.ts';
-import { mediaTypeOf } from './media-tokens.ts';
-import { figureOf } from './output.ts';
+import { dataUrlMediaType } from './media-tokens.ts';
+import { readPositive } from './output.ts';
 import { fieldName, type Place, type ReadRequest, readRequest } from './read.ts';
 import { type Addressed, isDirect, mayRunInRegion } from './region.ts';
 import type { Bill } from './rules.ts';
-import { countOf, leavesTier, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
+import { leavesTier, readUses, SAFE_SERVICE_TIERS, USES_SET } from './safe.ts';
 
 export interface Asked extends Addressed {
   /** The path of the endpoint's address. */
@@ -40,7 +40,7 @@ export interface Extras extends Omit<Demand, 'inputTokens'> {
   fillsContext: boolean;
 }
 
-export function extrasOf(asked: Asked): Extras {
+export function findExtras(asked: Asked): Extras {
   const endpoint = endpointAt(asked.path);
   if (endpoint === undefined) return { ...NOTHING, fillsContext: true, open: [UNKNOWN_ENDPOINT] };
   const read = readRequest(fieldsAt(endpoint, asked.kind), asked.body);
@@ -51,7 +51,7 @@ export function extrasOf(asked: Asked): Extras {
     return { code: 'BOUND_UNKNOWN', component: name, name, param: path };
   });
   const isOpen = open.length > 0;
-  const extras = merged([answersOf(context), searchesOfModel(context), ...parts, { open, fillsContext: isOpen }]);
+  const extras = merged([boundAnswers(context), searchesOfModel(context), ...parts, { open, fillsContext: isOpen }]);
   return {
     ...extras,
     input: [...(mayCache(context, extras) ? CACHED : []), ...extras.input],
@@ -116,30 +116,30 @@ const BILLED: { readonly [Name in Bill]: (places: readonly Place[], context: Con
   storedPrompt: ([place]) => merged([STORED, { open: [openCost('BOUND_UNKNOWN', 'storedPrompt', place?.path)] }]),
   // `output.ts` counts them if they are a number.
   answers: (places) => {
-    const broken = places.find(({ value }) => figureOf(value) === null);
+    const broken = places.find(({ value }) => readPositive(value) === null);
     return broken ? { open: [openCost('BOUND_UNKNOWN', 'answers', broken.path)] } : {};
   },
   outputBound: () => ({}),
-  prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => bytesOf(value))) }),
+  prediction: (places) => ({ outputBeside: sum(places.map(({ value }) => countBytes(value))) }),
   modalities: (places) =>
     // Google's JSON takes a word for a list with one word.
     merged(places.flatMap(({ value, path }) => [value].flat().map((word) => modality(word, path)))),
   spoken: ([place]) => spoken(place?.path),
   // Google's JSON may have the field twice, in both spellings.
   serviceTier: (places, { kind }) => ({
-    serviceTiers: places.flatMap(({ value }) => serviceTiersOf(kind, value)),
-    conditionsOf: { ...(places[0] && { serviceTier: places[0].path }) },
+    serviceTiers: places.flatMap(({ value }) => possibleServiceTiers(kind, value)),
+    conditionFields: { ...(places[0] && { serviceTier: places[0].path }) },
   }),
   speed: ([place]) => ({
     speeds: place?.value === 'standard' ? ['standard'] : ['fast', 'standard'],
-    conditionsOf: { ...(place && { speed: place.path }) },
+    conditionFields: { ...(place && { speed: place.path }) },
   }),
   // `mayCache` reads it.
   cacheMark: () => ({}),
   cacheLifetime: (places) => merged(places.map(cacheWrites)),
   hosted: () => FILLS_CONTEXT,
   webSearch: (places, context) => merged([FILLS_CONTEXT, searches(places, context)]),
-  fileSearch: (places, context) => merged([FILLS_CONTEXT, usesOf('fileSearch', places, context)]),
+  fileSearch: (places, context) => merged([FILLS_CONTEXT, boundToolUses('fileSearch', places, context)]),
   code: ([place]) => ({
     fillsContext: true,
     rates: needed(['codeMinutes'], place?.path),
@@ -181,9 +181,9 @@ const DOCUMENT =
 function blobInput(place: Place, kind: VendorKind): Part {
   const { value } = place;
   // Text that is not such a URL is read as text.
-  if (typeof value === 'string') return ofMediaType(mediaTypeOf(value) || 'text/plain', place, kind);
-  const { mimeType, mime_type = mimeType } = fieldsOf(value);
-  return merged([mimeType ?? mime_type, mime_type].map((type) => ofMediaType(textOf(type), place, kind)));
+  if (typeof value === 'string') return ofMediaType(dataUrlMediaType(value) || 'text/plain', place, kind);
+  const { mimeType, mime_type = mimeType } = fieldsOrEmpty(value);
+  return merged([mimeType ?? mime_type, mime_type].map((type) => ofMediaType(textOrEmpty(type), place, kind)));
 }
 
 function ofMediaType(named: string, place: Place, kind: VendorKind): Part {
@@ -196,7 +196,7 @@ function ofMediaType(named: string, place: Place, kind: VendorKind): Part {
 }
 
 function modality(word: unknown, path: string): Part {
-  switch (textOf(word).toLowerCase()) {
+  switch (textOrEmpty(word).toLowerCase()) {
     case 'text':
       return {};
     case 'audio':
@@ -232,10 +232,10 @@ function mayCache(asked: Context, { fillsContext }: Pick<Extras, 'fillsContext'>
 }
 
 /** The tiers that can serve the request: the one that it names, and the standard one, on which vendors fall back. */
-function serviceTiersOf(kind: VendorKind, word: unknown): ServiceTier[] {
+function possibleServiceTiers(kind: VendorKind, word: unknown): ServiceTier[] {
   const safe = SAFE_SERVICE_TIERS[kind];
   if (safe !== undefined && (leavesTier(word) || word === safe)) return ['standard'];
-  const { serviceTier = 'standard' } = tierOf(word);
+  const { serviceTier = 'standard' } = readServiceTier(word);
   return [...new Set<ServiceTier>([serviceTier, 'standard'])];
 }
 
@@ -256,14 +256,14 @@ function searches(places: readonly Place[], context: Context): Part {
   const rates = needed(['webSearch'], places[0]?.path);
   if (endpoint.name === 'chat') return { uses: { webSearch: USES_OF_SEARCH_MODEL }, rates };
   if (endpoint.name === 'generateContent' && isGeminiBefore3(model)) return { uses: { webSearch: 1 }, rates };
-  return usesOf('webSearch', places, context);
+  return boundToolUses('webSearch', places, context);
 }
 
 /** xAI's live search, which is billed by the source. */
 function searchedSources({ path, value }: Place): Part {
-  const { mode, max_search_results: sources } = fieldsOf(value);
+  const { mode, max_search_results: sources } = fieldsOrEmpty(value);
   if (mode === 'off') return {};
-  const most = countOf(sources);
+  const most = readUses(sources);
   const rates = needed(['webSearch'], path);
   return most === undefined
     ? { rates, open: [openCost('BOUND_UNKNOWN', 'webSearch', path)] }
@@ -278,13 +278,13 @@ function searchesOfModel({ model, body, read }: Context): Part {
 }
 
 /** Uses of a hosted tool: as many as the request allows, or as many as `safe.ts` makes it allow. */
-function usesOf(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
+function boundToolUses(component: Component, places: readonly Place[], { kind, body, endpoint, asIs }: Context): Part {
   const set = USES_SET[endpoint.name];
   const settable = !asIs && set?.kinds.includes(kind) ? set.uses : undefined;
-  const each = places.map(({ value }) => countOf(fieldsOf(value).max_uses) ?? settable);
+  const each = places.map(({ value }) => readUses(fieldsOrEmpty(value).max_uses) ?? settable);
   const ofEach = each.every((uses) => uses !== undefined) ? sum(each) : undefined;
   // A bound of all tools counts only for kinds of vendors that are known to keep it.
-  const ofAll = set?.kinds.includes(kind) ? (countOf(body.max_tool_calls) ?? settable) : undefined;
+  const ofAll = set?.kinds.includes(kind) ? (readUses(body.max_tool_calls) ?? settable) : undefined;
   const uses = endpoint.name === 'responses' ? ofAll : ofEach;
   const param = places[0]?.path;
   const rates = needed([component], param);
@@ -297,7 +297,7 @@ function usesOf(component: Component, places: readonly Place[], { kind, body, en
  * The kinds of output, and the kinds for which the price needs a rate. Usage reports tokens of pictures and sound apart
  * from text, so a text rate does not cover them.
  */
-function answersOf({ endpoint, model, body }: Context): Part {
+function boundAnswers({ endpoint, model, body }: Context): Part {
   switch (endpoint.answers) {
     case 'text': {
       // A model that draws or speaks without being asked.
@@ -309,7 +309,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
       return { output, rates: needed(['output', ...output]) };
     }
     case 'pictures': {
-      const n = figureOf(body.n) ?? 1;
+      const n = readPositive(body.n) ?? 1;
       return {
         output: ['imageOutput'],
         input: IMAGES,
@@ -320,7 +320,7 @@ function answersOf({ endpoint, model, body }: Context): Part {
     case 'sound':
       return {
         output: ['audioOutput'],
-        uses: { characters: typeof body.input === 'string' ? body.input.length : bytesOf(body.input) },
+        uses: { characters: typeof body.input === 'string' ? body.input.length : countBytes(body.input) },
         rates: needed(['audioOutput', 'characters']),
       };
     case 'transcript':
@@ -345,7 +345,7 @@ function merged(parts: readonly Part[]): Omit<Extras, 'anyRegion'> {
     uses,
     serviceTiers: [...new Set<ServiceTier>([...parts.flatMap((part) => part.serviceTiers ?? []), 'standard'])],
     speeds: [...new Set<Speed>([...parts.flatMap((part) => part.speeds ?? []), 'standard'])],
-    conditionsOf: Object.assign({}, ...parts.map((part) => part.conditionsOf)),
+    conditionFields: Object.assign({}, ...parts.map((part) => part.conditionFields)),
     open: parts.flatMap((part) => part.open ?? []),
   };
 }
@@ -358,8 +358,8 @@ function sum(counts: readonly number[]): number {
 }
 
 /** A text has at most as many tokens as bytes. */
-function bytesOf(value: unknown): number {
+function countBytes(value: unknown): number {
   if (typeof value === 'string') return new TextEncoder().encode(value).byteLength;
-  if (Array.isArray(value)) return sum(value.map(bytesOf));
-  return isFields(value) ? sum(Object.values(value).map(bytesOf)) : 0;
+  if (Array.isArray(value)) return sum(value.map(countBytes));
+  return isFields(value) ? sum(Object.values(value).map(countBytes)) : 0;
 }

@@ -16,14 +16,14 @@ const PNG_SIGNATURE = 0x89504e47;
 
 /** `base64` may begin with a `data:` prefix. */
 export function imageSize(base64: string): ImageSize | null {
-  const bytes = headOf(base64);
+  const bytes = decodeHead(base64);
   if (bytes === null || bytes.byteLength < 30) return null;
   const view = new DataView(bytes.buffer);
   const size = pngSize(view) ?? webpSize(view) ?? jpegSize(view);
   return size !== null && size.width > 0 && size.height > 0 ? size : null;
 }
 
-function headOf(base64: string): Uint8Array<ArrayBuffer> | null {
+function decodeHead(base64: string): Uint8Array<ArrayBuffer> | null {
   const from = base64.startsWith('data:') ? base64.indexOf(',', 0) + 1 : 0;
   const head = base64.slice(from, from + (HEAD_BYTES / 3) * 4);
   // A text whose length is not a multiple of four is the end of the image, without its padding.

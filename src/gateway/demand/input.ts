@@ -9,15 +9,15 @@
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { type FormFile, isFormFile } from '../../platform/form-file.ts';
 import { JSON_LEVELS_MAX } from '../../platform/json.ts';
-import { toolsOf } from '../../vendors/capabilities.ts';
-import { TokenCount, vocabularyOf } from '../../vendors/token-count.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields, textOf } from '../../vendors/usage/figures.ts';
+import { listTools } from '../../vendors/capabilities.ts';
+import { chooseVocabulary, TokenCount } from '../../vendors/token-count.ts';
+import { COUNT_MAX, type Fields, fieldsOrEmpty, isFields, textOrEmpty } from '../../vendors/usage/figures.ts';
 import {
   audioTokens,
+  dataUrlMediaType,
   fileTokens,
   imageTokens,
   type MediaTokens,
-  mediaTypeOf,
   recordingLength,
   tokensOfSound,
   UNKNOWN_CONTENT,
@@ -136,7 +136,7 @@ class Walk {
   isAllHere = true;
 
   constructor(kind: VendorKind, model: string) {
-    const vocabulary = vocabularyOf(kind, model);
+    const vocabulary = chooseVocabulary(kind, model);
     this.#kind = kind;
     this.#model = model;
     this.#text = new TokenCount(vocabulary);
@@ -171,7 +171,7 @@ class Walk {
 
   request(body: Fields, fillsContext: boolean): void {
     this.#fields(body, '', 0, false);
-    const tools = toolsOf(body);
+    const tools = listTools(body);
     if (fillsContext && this.isBounded) this.#media(UNKNOWN_CONTENT);
     if (tools.length > 0 || asksForForm(body)) this.#add(TOOLS_PROMPT);
     for (const { type } of tools) if (isOwn(type)) this.#add(VENDOR_TOOL_PROMPT);
@@ -242,8 +242,8 @@ class Walk {
   #mediaOf(part: Fields): string | undefined {
     const inline = isFields(part.inlineData) ? 'inlineData' : isFields(part.inline_data) ? 'inline_data' : undefined;
     if (inline !== undefined) {
-      const { mimeType, mime_type = mimeType, data } = fieldsOf(part[inline]);
-      this.#file(textOf(mime_type), data);
+      const { mimeType, mime_type = mimeType, data } = fieldsOrEmpty(part[inline]);
+      this.#file(textOrEmpty(mime_type), data);
       return inline;
     }
     if (isFields(part.fileData) || isFields(part.file_data)) this.#elsewhere();
@@ -260,7 +260,7 @@ class Walk {
       case 'audio_url':
         return this.#sound(part);
       case 'file':
-        return this.#document(fieldsOf(part.file), 'file');
+        return this.#document(fieldsOrEmpty(part.file), 'file');
       case 'input_file':
         return this.#document(part, 'file_data');
       case 'image':
@@ -279,8 +279,8 @@ class Walk {
   }
 
   #sound(part: Fields): string {
-    const { data, format, url = data } = fieldsOf(part[String(part.type)]);
-    this.#file(`audio/${textOf(format) || mediaTypeOf(url)}`, url);
+    const { data, format, url = data } = fieldsOrEmpty(part[String(part.type)]);
+    this.#file(`audio/${textOrEmpty(format) || dataUrlMediaType(url)}`, url);
     return String(part.type);
   }
 
@@ -288,7 +288,7 @@ class Walk {
   #document(file: Fields, member: string): string {
     const isStored = hasContent(file.file_id) || hasContent(file.file_url);
     if (isStored) this.#elsewhere();
-    if (!isStored || typeof file.file_data === 'string') this.#file(mediaTypeOf(file.file_data), file.file_data);
+    if (!isStored || typeof file.file_data === 'string') this.#file(dataUrlMediaType(file.file_data), file.file_data);
     return member;
   }
 
@@ -299,7 +299,7 @@ class Walk {
       return 'source';
     }
     if (source.type === 'text' || source.type === 'content') return undefined;
-    this.#file(source.type === 'base64' ? textOf(source.media_type) : '', source.data);
+    this.#file(source.type === 'base64' ? textOrEmpty(source.media_type) : '', source.data);
     return 'source';
   }
 
@@ -326,7 +326,7 @@ class Walk {
     this.#text.add(text);
     const bytes = this.#text.bytes - before;
     // Claude 2's tokenizer rewrites a text before it counts; the present tokenizer is unknown.
-    const rewritten = this.#rewrites && bytes > text.length ? bytesOf(text.normalize('NFKC')) : 0;
+    const rewritten = this.#rewrites && bytes > text.length ? countTextBytes(text.normalize('NFKC')) : 0;
     this.#atMost += Math.max(0, rewritten - bytes, isStructured ? escapedLength(text) - bytes : 0);
   }
 
@@ -343,12 +343,12 @@ function hasContent(value: unknown): boolean {
 
 /** Whether the request describes a form that the answer must have. */
 function asksForForm(body: Fields): boolean {
-  const config = { ...fieldsOf(body.generation_config), ...fieldsOf(body.generationConfig) };
+  const config = { ...fieldsOrEmpty(body.generation_config), ...fieldsOrEmpty(body.generationConfig) };
   return (
     isFields(body.response_format) ||
     isFields(body.output_format) ||
-    isFields(fieldsOf(body.output_config).format) ||
-    isFields(fieldsOf(body.text).format) ||
+    isFields(fieldsOrEmpty(body.output_config).format) ||
+    isFields(fieldsOrEmpty(body.text).format) ||
     Object.keys(config).some((name) => /^response_?(?:json_?)?schema$/i.test(name))
   );
 }
@@ -358,7 +358,7 @@ function isOwn(type: unknown): boolean {
   return typeof type === 'string' && !/^(?:function|custom|namespace)$/.test(type);
 }
 
-function bytesOf(text: string): number {
+function countTextBytes(text: string): number {
   const count = new TokenCount();
   count.add(text);
   return count.bytes;

@@ -63,7 +63,7 @@ export function imageTokens(kind: VendorKind, model: string, base64: string | un
   const { atMost, estimate, perPatch } = imageRule(kind, model);
   const size = perPatch === undefined || base64 === undefined ? null : imageSize(base64);
   if (size === null || perPatch === undefined) return { atMost, estimate: Math.min(atMost, estimate) };
-  const patches = patchesOf(size);
+  const patches = countPatches(size);
   return {
     atMost: Math.min(atMost, Math.ceil(Math.max(PATCHES_MIN, patches) * perPatch)),
     estimate: Math.min(atMost, Math.ceil(patches * perPatch)),
@@ -71,15 +71,15 @@ export function imageTokens(kind: VendorKind, model: string, base64: string | un
 }
 
 function imageRule(kind: VendorKind, model: string): ImageRule {
-  const { mediaOf } = ACCEPTED[kind];
+  const { mediaRules } = ACCEPTED[kind];
   const name = model.toLowerCase();
-  if (mediaOf === 'anthropic' || ANTHROPIC_IMAGE.model.test(name)) return ANTHROPIC_IMAGE;
-  if (mediaOf === 'google') return GOOGLE_IMAGES.find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
-  const isOpenAi = mediaOf === 'openai' || /(?:^|\/)gpt-[4-9]/.test(name);
+  if (mediaRules === 'anthropic' || ANTHROPIC_IMAGE.model.test(name)) return ANTHROPIC_IMAGE;
+  if (mediaRules === 'google') return GOOGLE_IMAGES.find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
+  const isOpenAi = mediaRules === 'openai' || /(?:^|\/)gpt-[4-9]/.test(name);
   return (isOpenAi ? OPENAI_IMAGES : [OTHER_IMAGE]).find((rule) => rule.model.test(name)) ?? OTHER_IMAGE;
 }
 
-function patchesOf({ width, height }: ImageSize): number {
+function countPatches({ width, height }: ImageSize): number {
   return Math.ceil(width / PATCH_PIXELS) * Math.ceil(height / PATCH_PIXELS);
 }
 
@@ -88,7 +88,7 @@ const FORMAT_HEAD_LENGTH = 64;
 
 /** More than any model that is known: Mistral's Voxtral counts 12.5. */
 const OTHER_AUDIO_TOKENS_PER_SECOND = 50;
-const AUDIO_TOKENS_PER_SECOND: Readonly<Record<Accepted['mediaOf'], number>> = {
+const AUDIO_TOKENS_PER_SECOND: Readonly<Record<Accepted['mediaRules'], number>> = {
   openai: 10,
   anthropic: OTHER_AUDIO_TOKENS_PER_SECOND,
   google: 32,
@@ -100,16 +100,19 @@ export function audioTokens(kind: VendorKind, base64: string): MediaTokens {
   const isBase64 = from === 0 || base64.slice(0, from).endsWith(';base64,');
   const bytes = isBase64 ? base64Bytes(base64, from) : null;
   if (bytes !== null) return tokensOfSound(kind, soundLength(bytes));
-  return { ...UNKNOWN_CONTENT, estimate: Math.ceil(decodedBytes(base64) / USUAL_BYTES_PER_SECOND) * rateOf(kind) };
+  return {
+    ...UNKNOWN_CONTENT,
+    estimate: Math.ceil(decodedBytes(base64) / USUAL_BYTES_PER_SECOND) * audioTokenRate(kind),
+  };
 }
 
 export function tokensOfSound(kind: VendorKind, { atMost, estimate }: SoundLength): MediaTokens {
-  const rate = rateOf(kind);
+  const rate = audioTokenRate(kind);
   return { atMost: atMost === null ? null : atMost * rate, estimate: estimate * rate };
 }
 
-function rateOf(kind: VendorKind): number {
-  return AUDIO_TOKENS_PER_SECOND[ACCEPTED[kind].mediaOf];
+function audioTokenRate(kind: VendorKind): number {
+  return AUDIO_TOKENS_PER_SECOND[ACCEPTED[kind].mediaRules];
 }
 
 /** Each file is read once for all models that may run. */
@@ -123,7 +126,7 @@ export function recordingLength({ content }: FormFile): SoundLength {
 }
 
 /** The media type of a `data:` URL; empty for anything else. */
-export function mediaTypeOf(url: unknown): string {
+export function dataUrlMediaType(url: unknown): string {
   return typeof url === 'string' ? (/^data:([\w.+/-]{1,100})/.exec(url.slice(0, 200))?.[1] ?? '') : '';
 }
 

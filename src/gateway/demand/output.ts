@@ -6,7 +6,7 @@
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { ACCEPTED } from '../../vendors/kind.ts';
-import { COUNT_MAX, type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { COUNT_MAX, type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
 import { type Endpoint, type EndpointName, endpointAt } from './endpoints.ts';
 
 export interface OutputAsked {
@@ -40,15 +40,17 @@ const THINKING_TOKENS_MIN = 1_024;
 
 /** `path` is the path of the address, with or without its origin. */
 export function outputAsked(body: unknown, path: string): OutputAsked {
-  const fields = fieldsOf(body);
-  const choices = choicesOf(fields);
-  const answers = Math.min(COUNT_MAX, choices.count * promptsOf(fields));
+  const fields = fieldsOrEmpty(body);
+  const choices = countChoices(fields);
+  const answers = Math.min(COUNT_MAX, choices.count * promptCount(fields));
   const endpoint = endpointAt(path);
   if (endpoint?.answers === 'nothing') return { perAnswer: 0, answers };
   const figures = (
     endpoint?.name === 'generateContent'
-      ? GOOGLE_HOLDERS.flatMap((holder) => GOOGLE_NAMES.map((name) => figureOf(fieldsOf(fields[holder])[name])))
-      : namesAt(endpoint).map((name) => figureOf(fields[name]))
+      ? GOOGLE_HOLDERS.flatMap((holder) =>
+          GOOGLE_NAMES.map((name) => readPositive(fieldsOrEmpty(fields[holder])[name])),
+        )
+      : namesAt(endpoint).map((name) => readPositive(fields[name]))
   ).filter((figure) => figure !== null);
   const usual = endpoint?.name === 'completions' ? TEXT_COMPLETION_TOKENS : null;
   return {
@@ -71,13 +73,13 @@ export function withOutputBound<Body extends Fields>(
   if (endpoint?.name === 'generateContent') return withGoogleBound(body, perAnswer);
   const names = namesAt(endpoint);
   if (names.length === 0) return body;
-  const present = names.filter((name) => figureOf(body[name]) !== null);
+  const present = names.filter((name) => readPositive(body[name]) !== null);
   const own = names.find((name) => name === ACCEPTED[kind].chatBound) ?? names.at(-1);
   if (own === names[0]) return withOneBound(body, present[0] ?? own, names, perAnswer);
   // A vendor that knows only the oldest name would ignore the newest, so it gets that too. A value that is not a bound,
   // such as 0, is also replaced.
   const set = names.filter((name) => body[name] !== undefined && body[name] !== null);
-  const bounds = boundsOf(body, [...set, own], perAnswer);
+  const bounds = boundFields(body, [...set, own], perAnswer);
   return bounds === null ? body : withThinkingBelow({ ...body, ...bounds });
 }
 
@@ -91,7 +93,7 @@ export function withoutOutputBound(body: Fields): Fields {
     const config = bare[holder];
     if (!isFields(config)) continue;
     bare[holder] = without(config, BOUND_NAMES);
-    if (Object.keys(fieldsOf(bare[holder])).length === 0) delete bare[holder];
+    if (Object.keys(fieldsOrEmpty(bare[holder])).length === 0) delete bare[holder];
   }
   return bare;
 }
@@ -123,20 +125,20 @@ function withOneBound<Body extends Fields>(
   perAnswer: number,
 ): Body {
   const others = names.filter((other) => other !== name && other in body);
-  const least = Math.min(perAnswer, ...others.map((other) => figureOf(body[other]) ?? perAnswer));
-  const bounds = boundsOf(body, [name], least);
+  const least = Math.min(perAnswer, ...others.map((other) => readPositive(body[other]) ?? perAnswer));
+  const bounds = boundFields(body, [name], least);
   if (bounds === null && others.length === 0) return body;
   const rest = Object.fromEntries(Object.entries(body).filter(([member]) => !others.includes(member)));
   return withThinkingBelow({ ...rest, ...bounds } as Body);
 }
 
 /** The fields that must change so that each of `names` is at most `perAnswer`; `null` if no field must change. */
-function boundsOf(holder: Fields, names: readonly (string | undefined)[], perAnswer: number): Fields | null {
-  const figures = names.map((name) => figureOf(holder[String(name)])).filter((figure) => figure !== null);
+function boundFields(holder: Fields, names: readonly (string | undefined)[], perAnswer: number): Fields | null {
+  const figures = names.map((name) => readPositive(holder[String(name)])).filter((figure) => figure !== null);
   // A name that is added must not allow more than the others.
   const least = Math.min(perAnswer, ...figures);
   const changed = [...new Set(names)].filter((name) => {
-    const figure = figureOf(holder[String(name)]);
+    const figure = readPositive(holder[String(name)]);
     return figure === null || figure > perAnswer;
   });
   return changed.length === 0 ? null : Object.fromEntries(changed.map((name) => [String(name), least]));
@@ -147,9 +149,9 @@ function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Bo
   const present = GOOGLE_HOLDERS.filter((holder) => isFields(body[holder]));
   const holders = present.length === 0 ? [GOOGLE_HOLDERS[0]] : present;
   const changed = holders.flatMap((holder): [string, Fields][] => {
-    const config = fieldsOf(body[holder]);
+    const config = fieldsOrEmpty(body[holder]);
     const names = GOOGLE_NAMES.filter((name) => config[name] !== undefined && config[name] !== null);
-    const bounds = boundsOf(config, names.length === 0 ? [GOOGLE_NAMES[0]] : names, perAnswer);
+    const bounds = boundFields(config, names.length === 0 ? [GOOGLE_NAMES[0]] : names, perAnswer);
     return bounds === null ? [] : [[holder, { ...config, ...bounds }]];
   });
   return changed.length === 0 ? body : { ...body, ...Object.fromEntries(changed) };
@@ -161,36 +163,36 @@ function withGoogleBound<Body extends Fields>(body: Body, perAnswer: number): Bo
  */
 function withThinkingBelow<Body extends Fields>(body: Body): Body {
   const { thinking } = body;
-  const bound = figureOf(body.max_completion_tokens) ?? figureOf(body.max_tokens);
-  const budget = figureOf(fieldsOf(thinking).budget_tokens);
+  const bound = readPositive(body.max_completion_tokens) ?? readPositive(body.max_tokens);
+  const budget = readPositive(fieldsOrEmpty(thinking).budget_tokens);
   if (budget === null || bound === null || budget < bound) return body;
   if (bound <= THINKING_TOKENS_MIN) {
     const { thinking: _thinking, ...rest } = body;
     return rest as Body;
   }
   const lowered = Math.max(THINKING_TOKENS_MIN, Math.floor(bound / 2));
-  return { ...body, thinking: { ...fieldsOf(thinking), budget_tokens: lowered } };
+  return { ...body, thinking: { ...fieldsOrEmpty(thinking), budget_tokens: lowered } };
 }
 
 /**
  * The number of answers for each prompt, and the field that asks for the most: OpenAI's `n` and `best_of`, all of which
  * are made and billed, and Google's `candidateCount`.
  */
-function choicesOf(body: Fields): { count: number; param: string } {
+function countChoices(body: Fields): { count: number; param: string } {
   const fields: [string, unknown][] = [
     ['n', body.n],
     ['best_of', body.best_of],
     ...GOOGLE_HOLDERS.flatMap((holder) =>
-      GOOGLE_CHOICES.map((name): [string, unknown] => [`${holder}.${name}`, fieldsOf(body[holder])[name]]),
+      GOOGLE_CHOICES.map((name): [string, unknown] => [`${holder}.${name}`, fieldsOrEmpty(body[holder])[name]]),
     ),
   ];
   return fields
-    .map(([param, value]) => ({ param, count: figureOf(value) ?? 1 }))
+    .map(([param, value]) => ({ param, count: readPositive(value) ?? 1 }))
     .reduce((most, other) => (other.count > most.count ? other : most));
 }
 
 /** The prompts of one request: a completion of text can have several. */
-function promptsOf({ prompt }: Fields): number {
+function promptCount({ prompt }: Fields): number {
   return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }
 
@@ -198,7 +200,7 @@ function promptsOf({ prompt }: Fields): number {
  * A number of tokens or answers; `null` if it is absent or not positive: some vendors take 0 or -1 for no bound. Google
  * reads digits in a text as a number.
  */
-export function figureOf(value: unknown): number | null {
+export function readPositive(value: unknown): number | null {
   const figure = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof figure !== 'number' || !(figure >= 1)) return null;
   return Math.min(COUNT_MAX, Math.floor(figure));

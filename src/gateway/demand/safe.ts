@@ -5,8 +5,8 @@
  * A field is changed only at kinds of vendors that are known to take it.
  */
 import type { VendorKind } from '../../domain/vendor-kind.ts';
-import { toolsOf } from '../../vendors/capabilities.ts';
-import { COUNT_MAX, type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { listTools } from '../../vendors/capabilities.ts';
+import { COUNT_MAX, type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { EndpointName } from './endpoints.ts';
 
 /**
@@ -34,7 +34,7 @@ const WITH_MAX_USES = /^web_(?:search|fetch)_\d/;
 const SEARCHES_ON_MESSAGES = /^web_search_\d/;
 
 /** A bound of uses in a form that vendors take; `undefined` for any other value. */
-export function countOf(value: unknown): number | undefined {
+export function readUses(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? Math.min(value, COUNT_MAX) : undefined;
 }
 
@@ -55,18 +55,18 @@ export function madeSafe<Body extends Fields>(
   if (!set?.kinds.includes(kind)) return { body: safe as Body, changed };
   if (endpoint === 'responses') {
     // Items of the input bring tools too.
-    const isHosted = toolsOf(body).some(({ type }) => HOSTED_ON_RESPONSES.test(textOf(type)));
-    if (!isHosted || countOf(body.max_tool_calls) !== undefined) return { body: safe as Body, changed };
+    const isHosted = listTools(body).some(({ type }) => HOSTED_ON_RESPONSES.test(textOrEmpty(type)));
+    if (!isHosted || readUses(body.max_tool_calls) !== undefined) return { body: safe as Body, changed };
     changed.push(`max_tool_calls=${set.uses}`);
     return { body: { ...safe, max_tool_calls: set.uses } as unknown as Body, changed };
   }
   if (!Array.isArray(body.tools)) return { body: safe as Body, changed };
   const lacksBound = (tool: unknown) => {
-    const { type, max_uses: uses } = fieldsOf(tool);
-    return WITH_MAX_USES.test(textOf(type)) && countOf(uses) === undefined;
+    const { type, max_uses: uses } = fieldsOrEmpty(tool);
+    return WITH_MAX_USES.test(textOrEmpty(type)) && readUses(uses) === undefined;
   };
   if (!body.tools.some(lacksBound)) return { body: safe as Body, changed };
-  const tools = body.tools.map((tool) => (lacksBound(tool) ? { ...fieldsOf(tool), max_uses: set.uses } : tool));
+  const tools = body.tools.map((tool) => (lacksBound(tool) ? { ...fieldsOrEmpty(tool), max_uses: set.uses } : tool));
   changed.push(`max_uses=${set.uses}`);
   return { body: { ...safe, tools } as unknown as Body, changed };
 }
@@ -85,9 +85,9 @@ export function asAllowed<Body extends Fields>(
 
 /** The tools of a request that bound their searches by a field of their own. */
 function searchTools(body: Fields): Fields[] {
-  return listOf(body.tools)
-    .map(fieldsOf)
-    .filter(({ type }) => SEARCHES_ON_MESSAGES.test(textOf(type)));
+  return listOrEmpty(body.tools)
+    .map(fieldsOrEmpty)
+    .filter(({ type }) => SEARCHES_ON_MESSAGES.test(textOrEmpty(type)));
 }
 
 /** The fewest web searches that a field of the endpoint can hold the request to; `undefined` if it has no such field. */
@@ -107,7 +107,7 @@ function withSearchBound<Body extends Fields>(
   most: number,
 ): { body: Body; changed: string[] } {
   if (endpoint === 'responses') {
-    const asked = countOf(body.max_tool_calls);
+    const asked = readUses(body.max_tool_calls);
     const calls = Math.min(asked ?? USES_SET.responses?.uses ?? most, most);
     if (asked === calls) return { body, changed: [] };
     return { body: { ...body, max_tool_calls: calls }, changed: [`max_tool_calls=${calls}`] };
@@ -117,15 +117,15 @@ function withSearchBound<Body extends Fields>(
   // After one search for each tool, the first tools get the remaining searches.
   let rest = Math.max(0, most - tools.length);
   const changed = new Set<string>();
-  const bounded = listOf(body.tools).map((tool) => {
-    const { type, max_uses: named } = fieldsOf(tool);
-    if (!SEARCHES_ON_MESSAGES.test(textOf(type))) return tool;
-    const asked = countOf(named);
+  const bounded = listOrEmpty(body.tools).map((tool) => {
+    const { type, max_uses: named } = fieldsOrEmpty(tool);
+    if (!SEARCHES_ON_MESSAGES.test(textOrEmpty(type))) return tool;
+    const asked = readUses(named);
     const uses = Math.min(asked ?? USES_SET.messages?.uses ?? most, 1 + rest);
     rest -= Math.max(0, uses - 1);
     if (asked === uses) return tool;
     changed.add(`max_uses=${uses}`);
-    return { ...fieldsOf(tool), max_uses: uses };
+    return { ...fieldsOrEmpty(tool), max_uses: uses };
   });
   return changed.size === 0 ? { body, changed: [] } : { body: { ...body, tools: bounded }, changed: [...changed] };
 }

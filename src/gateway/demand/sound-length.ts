@@ -51,7 +51,7 @@ function textAt(bytes: ByteSource, at: number, length: number): string {
   return String.fromCharCode(...bytes.read(at, length));
 }
 
-function viewOf(bytes: Uint8Array): DataView {
+function viewBytes(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
@@ -80,8 +80,8 @@ const BITS_MAX = 64;
 const CHANNELS_MAX = 8;
 
 function pcmBytesPerSecond(bytes: ByteSource): number | null {
-  const size = viewOf(bytes.read(16, 4)).getUint32(0, true);
-  const view = viewOf(bytes.read(20, size >= 40 ? 40 : FORMAT_BYTES));
+  const size = viewBytes(bytes.read(16, 4)).getUint32(0, true);
+  const view = viewBytes(bytes.read(20, size >= 40 ? 40 : FORMAT_BYTES));
   if (size < FORMAT_BYTES || view.byteLength < Math.min(size, FORMAT_BYTES)) return null;
   const named = view.getUint16(0, true);
   const isExtensible = named === EXTENSIBLE && view.byteLength === 40 && textAt(bytes, 46, 14) === FORMAT_GUID;
@@ -106,7 +106,7 @@ function plainSamples(bytes: ByteSource): number | null {
   let samples: number | null = null;
   for (let count = 0; at + CHUNK_HEAD <= bytes.length; count += 1) {
     const name = textAt(bytes, at, 4);
-    const size = viewOf(bytes.read(at + 4, 4)).getUint32(0, true);
+    const size = viewBytes(bytes.read(at + 4, 4)).getUint32(0, true);
     const isAgain = (name === 'fmt ' && at > 12) || (name === 'data' && samples !== null);
     if (count === CHUNKS_MAX || isAgain || !/^[ -~]{4}$/.test(name)) return null;
     const list = name === 'LIST' ? textAt(bytes, at + CHUNK_HEAD, 4) : name;
@@ -133,7 +133,7 @@ function mpegSeconds(bytes: ByteSource): number | null {
   let first: MpegFrame | null = null;
   while (at !== null && at < bytes.length) {
     const head = bytes.read(at, FRAME_HEAD);
-    const frame = head.length < FRAME_HEAD ? null : mpegFrame(viewOf(head).getUint32(0));
+    const frame = head.length < FRAME_HEAD ? null : mpegFrame(viewBytes(head).getUint32(0));
     if (frame === null) {
       at = afterFiller(bytes, at);
       continue;
@@ -173,7 +173,7 @@ function afterFiller(bytes: ByteSource, at: number): number | null {
   if (textAt(bytes, at, 8) === 'APETAGEX') {
     const head = bytes.read(at, APE_HEAD);
     // The length without its own head, which comes first.
-    const end = head.length < APE_HEAD ? 0 : at + APE_HEAD + viewOf(head).getUint32(12, true);
+    const end = head.length < APE_HEAD ? 0 : at + APE_HEAD + viewBytes(head).getUint32(12, true);
     return end === bytes.length || end + ID3V1_BYTES === bytes.length ? end : null;
   }
   let end = at;
@@ -198,7 +198,7 @@ const VORBIS_HEAD = 30;
 
 interface OggStream {
   /** The seconds of a packet with this beginning; without a beginning, those of the longest packet. */
-  secondsOf: (packet?: Uint8Array) => number;
+  packetSeconds: (packet?: Uint8Array) => number;
   /** Its last page ended within a packet. */
   isOpen: boolean;
 }
@@ -212,11 +212,11 @@ function oggSeconds(bytes: ByteSource): number | null {
     if (page === null) return null;
     const { flags, serial, segments, body } = page;
     const before = streams.get(serial);
-    const begun = (flags & BEGINS) === 0 ? before : streamOf(body);
+    const begun = (flags & BEGINS) === 0 ? before : readOggStream(body);
     if (!begun) return null;
     streams.set(serial, begun);
     // A decoder may play an unfinished packet.
-    if (before?.isOpen && (flags & (BEGINS | CONTINUED)) !== CONTINUED) seconds += before.secondsOf();
+    if (before?.isOpen && (flags & (BEGINS | CONTINUED)) !== CONTINUED) seconds += before.packetSeconds();
     let start = 0;
     let length = 0;
     // A packet that does not begin in this page has an unknown length.
@@ -224,7 +224,7 @@ function oggSeconds(bytes: ByteSource): number | null {
     for (const segment of segments) {
       length += segment;
       if (segment === SEGMENT_MAX) continue;
-      seconds += begun.secondsOf(isKnown ? body.subarray(start, start + length) : undefined);
+      seconds += begun.packetSeconds(isKnown ? body.subarray(start, start + length) : undefined);
       start += length;
       length = 0;
       isKnown = true;
@@ -232,7 +232,7 @@ function oggSeconds(bytes: ByteSource): number | null {
     begun.isOpen = segments.at(-1) === SEGMENT_MAX;
     at += PAGE_HEAD + segments.length + body.length;
   }
-  for (const { isOpen, secondsOf } of streams.values()) if (isOpen) seconds += secondsOf();
+  for (const { isOpen, packetSeconds } of streams.values()) if (isOpen) seconds += packetSeconds();
   return seconds;
 }
 
@@ -240,7 +240,7 @@ function oggSeconds(bytes: ByteSource): number | null {
 function pageAt(bytes: ByteSource, at: number) {
   const head = bytes.read(at, PAGE_HEAD);
   if (head.length < PAGE_HEAD || textAt(bytes, at, 5) !== 'OggS\0') return null;
-  const view = viewOf(head);
+  const view = viewBytes(head);
   const segments = bytes.read(at + PAGE_HEAD, head[26] ?? 0);
   const size = segments.reduce((sum, segment) => sum + segment, 0);
   const body = bytes.read(at + PAGE_HEAD + segments.length, size);
@@ -265,16 +265,16 @@ function oggChecksum(before: number, bytes: Uint8Array): number {
 }
 
 /** The stream that a page begins; `null` if it is neither Opus nor Vorbis. */
-function streamOf(body: Uint8Array): OggStream | null {
+function readOggStream(body: Uint8Array): OggStream | null {
   const head = String.fromCharCode(...body.subarray(0, 8));
-  if (head === 'OpusHead') return { secondsOf: opusSeconds, isOpen: false };
+  if (head === 'OpusHead') return { packetSeconds: opusSeconds, isOpen: false };
   if (!head.startsWith('\x01vorbis') || body.length < VORBIS_HEAD) return null;
-  const view = viewOf(body);
+  const view = viewBytes(body);
   const rate = view.getUint32(12, true);
   if (view.getUint32(7, true) !== 0 || rate < SAMPLES_PER_SECOND_MIN) return null;
   const blocks = view.getUint8(28);
   const longer = 2 ** Math.max(blocks & 15, blocks >>> 4);
-  return { secondsOf: () => longer / 2 / rate, isOpen: false };
+  return { packetSeconds: () => longer / 2 / rate, isOpen: false };
 }
 
 /** Milliseconds of a frame by its configuration: for speech, for both, and for music (RFC 6716, table 2). */

@@ -26,7 +26,7 @@ export function anthropicError({ status, message, type, code, param, more }: Err
     type: 'error',
     error: {
       // A vendor's error keeps its own word; ours for a wrong key is OpenAI's.
-      type: type?.endsWith('_error') && status !== 401 ? type : kindOf(status),
+      type: type?.endsWith('_error') && status !== 401 ? type : errorKind(status),
       message,
       ...(code !== null && { code }),
       ...(param !== null && { param }),
@@ -36,7 +36,7 @@ export function anthropicError({ status, message, type, code, param, more }: Err
 }
 
 /** Anthropic's word for the kind of an error (docs.claude.com/en/api/errors). */
-function kindOf(status: number): string {
+function errorKind(status: number): string {
   switch (status) {
     case 401:
       return 'authentication_error';

@@ -3,7 +3,7 @@
  * "length"`, the usage follows if the caller asked for it, and then the mark of the end.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /** The most choices of a completion. Source: OpenAI's API reference, `n`. */
@@ -45,11 +45,11 @@ export class ChatClosing implements StreamClosing {
 
   passed(chunk: Fields): void {
     for (const name of COMMON) if (chunk[name] != null) this.#common[name] = chunk[name];
-    for (const part of listOf(chunk.choices)) {
-      const { index, delta, finish_reason: reason } = fieldsOf(part);
+    for (const part of listOrEmpty(chunk.choices)) {
+      const { index, delta, finish_reason: reason } = fieldsOrEmpty(part);
       if (!isPlace(index)) continue;
       const choice = this.#choiceOf(index);
-      choice.hasRole ||= typeof fieldsOf(delta).role === 'string';
+      choice.hasRole ||= typeof fieldsOrEmpty(delta).role === 'string';
       choice.finished ||= typeof reason === 'string' && reason !== '';
     }
   }
@@ -60,7 +60,7 @@ export class ChatClosing implements StreamClosing {
       const last = this.#shape.last(hasRole);
       return [{ choices: [{ index, ...last, logprobs: null, finish_reason: 'length' }], service: { code } }];
     });
-    const told = this.#includeUsage && usage ? [{ choices: [], ...usageOf(usage) }] : [];
+    const told = this.#includeUsage && usage ? [{ choices: [], ...closingChatUsage(usage) }] : [];
     const chunks = [...ends, ...told].map((chunk) => JSON.stringify({ ...this.#common, ...chunk }));
     return [...chunks, '[DONE]'].map((data) => serializeEvent({ data })).join('');
   }
@@ -76,7 +76,7 @@ function isPlace(index: unknown): index is number {
   return typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < CHOICES_MAX;
 }
 
-function usageOf({ figures, source, costUsd }: NonNullable<Stopped['usage']>) {
+function closingChatUsage({ figures, source, costUsd }: NonNullable<Stopped['usage']>) {
   const { inputTokens, cachedInputTokens, responseTokens, reasoningTokens } = figures;
   const usage = {
     prompt_tokens: inputTokens,

@@ -5,7 +5,7 @@ import { countingOperations, type GatewayOperation } from '../../contract/gatewa
 import type { VendorKind } from '../../domain/vendor-kind.ts';
 import { offering } from '../../vendors/kind.ts';
 import { ofGenerateContent } from '../../vendors/prompt-counter.ts';
-import { isFields, listOf } from '../../vendors/usage/figures.ts';
+import { isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
 import { withTakenToolIds } from '../translation/tool-ids.ts';
 import { anthropicEndpoint } from './anthropic.ts';
 import type { ErrorBody, ModelRequest, VendorAddress, VendorBody } from './dialect.ts';
@@ -31,7 +31,7 @@ export const COUNTING: { readonly [Id in keyof typeof countingOperations]: Count
     vendorBody: ({ messages, ...request }, model) => ({
       ...request,
       model,
-      messages: withTakenToolIds(listOf(messages)),
+      messages: withTakenToolIds(listOrEmpty(messages)),
     }),
   },
   countResponseTokens: {

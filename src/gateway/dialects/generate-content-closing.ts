@@ -3,7 +3,7 @@
  * the usage so far.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
-import { type Fields, fieldsOf, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /** The most candidates that are followed; Google makes at most eight. */
@@ -22,8 +22,8 @@ export class GenerateContentClosing implements StreamClosing {
 
   passed(chunk: Fields): void {
     for (const name of COMMON) if (chunk[name] != null) this.#common[name] = chunk[name];
-    for (const candidate of listOf(chunk.candidates)) {
-      const { index = 0, finishReason: reason } = fieldsOf(candidate);
+    for (const candidate of listOrEmpty(chunk.candidates)) {
+      const { index = 0, finishReason: reason } = fieldsOrEmpty(candidate);
       if (typeof index === 'number' && index < CANDIDATES_MAX && typeof reason === 'string')
         this.#finished.set(index, true);
     }
@@ -33,7 +33,7 @@ export class GenerateContentClosing implements StreamClosing {
     const open = [...this.#finished].filter(([, finished]) => !finished).map(([index]) => index);
     const chunk = {
       candidates: open.map((index) => ({ content: { parts: [], role: 'model' }, finishReason: 'MAX_TOKENS', index })),
-      ...(usage && { usageMetadata: usageOf(usage) }),
+      ...(usage && { usageMetadata: usageMetadata(usage) }),
       ...this.#common,
       service: { code, ...(usage && { usageSource: usage.source }) },
     };
@@ -41,7 +41,7 @@ export class GenerateContentClosing implements StreamClosing {
   }
 }
 
-function usageOf({ figures, costUsd }: NonNullable<Stopped['usage']>): Fields {
+function usageMetadata({ figures, costUsd }: NonNullable<Stopped['usage']>): Fields {
   const { inputTokens, cachedInputTokens, responseTokens, reasoningTokens } = figures;
   return {
     promptTokenCount: inputTokens,

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { GenerateContentRequest } from '../../contract/gateway/requests.ts';
 import { type Effort, isEffort, thinkingWithin } from '../../vendors/effort.ts';
-import { type Fields, fieldsOf, isFields, textOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { AttemptTerms, Dialect, VendorBody } from './dialect.ts';
 import { GenerateContentClosing } from './generate-content-closing.ts';
 import { googleEndpoint } from './google.ts';
@@ -30,7 +30,7 @@ const shared = {
   userOf: () => undefined,
 
   effortAsked(request: Request): Effort | undefined {
-    const level = textOf(levelOf(thinkingOf(request))).toLowerCase();
+    const level = textOrEmpty(thinkingLevel(thinkingConfig(request))).toLowerCase();
     if (isEffort(level)) return level;
     return thinksNot(request) ? 'none' : undefined;
   },
@@ -41,9 +41,9 @@ const shared = {
     const { model: _model, stream: _stream, ...body } = request as Request & Addressed;
     const asked = shared.effortAsked(request);
     const config = CONFIGS.find((name) => isFields(body[name])) ?? CONFIGS[0];
-    const holder = fieldsOf(body[config]);
+    const holder = fieldsOrEmpty(body[config]);
     const name = THINKING_CONFIGS.find((spelling) => isFields(holder[spelling])) ?? THINKING_CONFIGS[0];
-    const thinking = withEffort(fieldsOf(holder[name]), asked, terms);
+    const thinking = withEffort(fieldsOrEmpty(holder[name]), asked, terms);
     return thinking === null ? body : { ...body, [config]: { ...holder, [name]: thinking } };
   },
 
@@ -66,26 +66,27 @@ export const streamGenerateContent: Dialect<typeof modelOperations.streamGenerat
   // Without events the stream is a JSON array, which is passed on when it is complete.
   vendorUrl: (address, request) =>
     `${googleEndpoint('streamGenerateContent').vendorUrl(address)}${(request as Partial<Addressed>).stream === true ? '?alt=sse' : ''}`,
-  streamClosing: (request) => new GenerateContentClosing((request as Request & Addressed).model, answersOf(request)),
+  streamClosing: (request) =>
+    new GenerateContentClosing((request as Request & Addressed).model, countCandidates(request)),
 };
 
-function thinkingOf(request: Fields): Fields {
-  const configs = CONFIGS.map((name) => fieldsOf(request[name]));
-  return Object.assign({}, ...configs.flatMap((config) => THINKING_CONFIGS.map((name) => fieldsOf(config[name]))));
+function thinkingConfig(request: Fields): Fields {
+  const configs = CONFIGS.map((name) => fieldsOrEmpty(request[name]));
+  return Object.assign({}, ...configs.flatMap((config) => THINKING_CONFIGS.map((name) => fieldsOrEmpty(config[name]))));
 }
 
-function levelOf(thinking: Fields): unknown {
+function thinkingLevel(thinking: Fields): unknown {
   return LEVELS.map((name) => thinking[name]).find((value) => value != null);
 }
 
 /** The request allows no thinking token. A level beside that is another wish. */
 function thinksNot(request: Request): boolean {
-  const thinking = thinkingOf(request);
-  return levelOf(thinking) === undefined && BUDGETS.some((name) => thinking[name] === 0);
+  const thinking = thinkingConfig(request);
+  return thinkingLevel(thinking) === undefined && BUDGETS.some((name) => thinking[name] === 0);
 }
 
-function answersOf(request: Fields): number {
-  const config = fieldsOf(CONFIGS.map((name) => request[name]).find(isFields));
+function countCandidates(request: Fields): number {
+  const config = fieldsOrEmpty(CONFIGS.map((name) => request[name]).find(isFields));
   const count = config.candidateCount ?? config.candidate_count;
   return typeof count === 'number' ? count : 1;
 }

@@ -52,14 +52,14 @@ export function googleError({ status, message, type, code, param, more = {}, det
     error: {
       code: status,
       message,
-      status: wordOf(status),
+      status: statusWord(status),
       details: details.some((detail) => detail['@type'] === ERROR_INFO) ? details : [...details, own],
     },
   };
 }
 
 /** Google's word for a status (google.rpc.Code, with the HTTP mapping of its comments). */
-function wordOf(status: number): string {
+function statusWord(status: number): string {
   switch (status) {
     case 401:
       return 'UNAUTHENTICATED';

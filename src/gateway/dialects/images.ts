@@ -5,7 +5,7 @@
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { BilledUses } from '../../domain/bound.ts';
 import { offering } from '../../vendors/kind.ts';
-import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
@@ -14,7 +14,7 @@ const shared = {
   effortAsked: () => undefined,
   vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: () => 'large' as const,
-  counted: (_request: unknown, answer: unknown) => imagesIn(fieldsOf(answer)),
+  counted: (_request: unknown, answer: unknown) => imagesIn(fieldsOrEmpty(answer)),
   streamTransform: () => undefined,
   streamError: openAiStreamError,
   streamClosing: () => undefined,
@@ -36,5 +36,5 @@ export const imageEdits: Dialect<typeof modelOperations.createImageEdit> = {
 
 /** The images of an answer. Only an answer with images shows their number. */
 function imagesIn({ data }: Fields): BilledUses {
-  return Array.isArray(data) ? { images: listOf(data).filter(isFields).length } : {};
+  return Array.isArray(data) ? { images: listOrEmpty(data).filter(isFields).length } : {};
 }

@@ -3,7 +3,7 @@
  * `max_tokens`, with the usage so far.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /** The most blocks that are followed; the blocks of a longer message are not closed one by one. */
@@ -23,19 +23,19 @@ export class MessageClosing implements StreamClosing {
   passed({ type, index, message, delta, usage }: Fields): void {
     if (type === 'message_start') {
       this.#begun = true;
-      this.#take(fieldsOf(message).usage);
+      this.#take(fieldsOrEmpty(message).usage);
     } else if (type === 'content_block_start' && typeof index === 'number') {
       if (this.#open.size < BLOCKS_MAX) this.#open.add(index);
     } else if (type === 'content_block_stop' && typeof index === 'number') {
       this.#open.delete(index);
     } else if (type === 'message_delta') {
-      this.#hasReason ||= typeof fieldsOf(delta).stop_reason === 'string';
+      this.#hasReason ||= typeof fieldsOrEmpty(delta).stop_reason === 'string';
       this.#take(usage);
     }
   }
 
   close({ code, usage }: Stopped): string {
-    const told = usage ? { ...this.#usage, ...figuresOf(usage, this.#usage) } : this.#usage;
+    const told = usage ? { ...this.#usage, ...closingUsage(usage, this.#usage) } : this.#usage;
     const service = { code, ...(usage && { usageSource: usage.source }) };
     const events: Fields[] = [];
     if (!this.#begun) events.push({ type: 'message_start', message: this.#message(told) });
@@ -69,7 +69,7 @@ export class MessageClosing implements StreamClosing {
 }
 
 /** The input stays as the vendor reported it. */
-function figuresOf({ figures, costUsd }: NonNullable<Stopped['usage']>, reported: Fields): Fields {
+function closingUsage({ figures, costUsd }: NonNullable<Stopped['usage']>, reported: Fields): Fields {
   const { inputTokens, cachedInputTokens, cacheWriteInputTokens, responseTokens } = figures;
   return {
     ...(reported.input_tokens === undefined && {

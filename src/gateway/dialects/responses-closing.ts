@@ -3,7 +3,7 @@
  * for the reason `max_output_tokens`, as OpenAI ends a response at the bound of its output.
  */
 import { serializeEvent } from '../../vendors/event-blocks.ts';
-import { type Fields, fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { Stopped, StreamClosing } from './dialect.ts';
 
 /**
@@ -71,9 +71,9 @@ export class ResponseClosing implements StreamClosing {
   }
 
   #follow(event: Fields, index: number): void {
-    const type = textOf(event.type);
+    const type = textOrEmpty(event.type);
     if (type === 'response.output_item.added' || type === 'response.output_item.done') {
-      this.#items.set(index, itemOf(fieldsOf(event.item), type === 'response.output_item.added'));
+      this.#items.set(index, buildItem(fieldsOrEmpty(event.item), type === 'response.output_item.added'));
       return;
     }
     const item = this.#items.get(index);
@@ -87,13 +87,13 @@ export class ResponseClosing implements StreamClosing {
     else if (isFields(event.part)) {
       const isOpen = type.endsWith('.added');
       const list = type.startsWith('response.reasoning_summary') ? 'summary' : 'content';
-      item.parts[list].set(placeOf(event, list), { part: event.part, open: isOpen });
+      item.parts[list].set(partIndex(event, list), { part: event.part, open: isOpen });
     } else if (isFields(event.annotation)) annotate(item, event);
   }
 
   close({ code, usage }: Stopped): string {
     const items = [...this.#items].sort(([one], [other]) => one - other);
-    const ends = items.flatMap(([index, item]) => (item.open ? endOf(item, index) : []));
+    const ends = items.flatMap(([index, item]) => (item.open ? endItem(item, index) : []));
     const isKept = this.#keptLength <= KEPT_LENGTH_MAX;
     const { output: _output, ...response } = this.#response;
     const last = {
@@ -103,7 +103,7 @@ export class ResponseClosing implements StreamClosing {
         status: 'incomplete',
         incomplete_details: { reason: 'max_output_tokens' },
         ...(isKept && { output: items.map(([, item]) => (item.open ? incomplete(item) : item.item)) }),
-        usage: usage && usageOf(usage),
+        usage: usage && responseUsage(usage),
       },
       service: { code, ...(usage && { usageSource: usage.source }) },
     };
@@ -118,16 +118,16 @@ export class ResponseClosing implements StreamClosing {
   }
 }
 
-function itemOf(item: Fields, open: boolean): Item {
+function buildItem(item: Fields, open: boolean): Item {
   const begun = (list: PartList) =>
-    new Map(listOf(item[list]).map((part, place) => [place, { part: fieldsOf(part), open: false }]));
+    new Map(listOrEmpty(item[list]).map((part, place) => [place, { part: fieldsOrEmpty(part), open: false }]));
   return { item: { ...item }, parts: { content: begun('content'), summary: begun('summary') }, growing: null, open };
 }
 
 function addToPart({ parts }: Item, type: string, event: Fields): void {
   const kind = PARTS.get(type);
   if (!kind) return;
-  const place = placeOf(event, kind.list);
+  const place = partIndex(event, kind.list);
   // Some vendors do not announce the beginning of a part.
   const found = parts[kind.list].get(place) ?? { part: { type, [kind.text]: '', ...kind.empty }, open: true };
   parts[kind.list].set(place, {
@@ -137,11 +137,11 @@ function addToPart({ parts }: Item, type: string, event: Fields): void {
 }
 
 function annotate({ parts }: Item, event: Fields): void {
-  const found = parts.content.get(placeOf(event, 'content'));
-  if (found) found.part = { ...found.part, annotations: [...listOf(found.part.annotations), event.annotation] };
+  const found = parts.content.get(partIndex(event, 'content'));
+  if (found) found.part = { ...found.part, annotations: [...listOrEmpty(found.part.annotations), event.annotation] };
 }
 
-function placeOf(event: Fields, list: PartList): number {
+function partIndex(event: Fields, list: PartList): number {
   const place = event[INDEX[list]];
   return typeof place === 'number' ? place : 0;
 }
@@ -151,7 +151,7 @@ function joinedText(before: unknown, delta: unknown): string {
 }
 
 /** The events that end an open item: its open parts, its accumulated members, and the item itself. */
-function endOf(item: Item, index: number): Fields[] {
+function endItem(item: Item, index: number): Fields[] {
   const at = { item_id: item.item.id, output_index: index };
   const { growing } = item;
   const added = growing && { type: growing.done, ...at, [growing.member]: item.item[growing.member] };
@@ -187,7 +187,7 @@ function incomplete({ item, parts }: Item): Fields {
   return { ...item, ...listed('summary'), ...listed('content'), status: 'incomplete' };
 }
 
-function usageOf({ figures }: NonNullable<Stopped['usage']>): Fields {
+function responseUsage({ figures }: NonNullable<Stopped['usage']>): Fields {
   const { inputTokens, cachedInputTokens, responseTokens, reasoningTokens } = figures;
   return {
     input_tokens: inputTokens,

@@ -5,7 +5,7 @@
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import type { CountedUses } from '../../domain/unclear-usage.ts';
 import { offering } from '../../vendors/kind.ts';
-import { fieldsOf, quantity } from '../../vendors/usage/figures.ts';
+import { fieldsOrEmpty, quantity } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
 import { openAiEndpoint, openAiStreamError } from './openai.ts';
 
@@ -16,7 +16,7 @@ const PLAIN = new Set(['text', 'srt', 'vtt']);
  * The length of the recording that the answer states, or that the figure makes no sense; empty if the answer states
  * none.
  */
-function durationOf(duration: unknown): CountedUses {
+function countDuration(duration: unknown): CountedUses {
   if (duration === undefined || duration === null) return {};
   const audioSeconds = quantity(duration);
   return audioSeconds === null ? { unclear: ['audioSeconds'] } : { audioSeconds };
@@ -29,7 +29,7 @@ const shared = {
   vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: ({ response_format: format }: { response_format?: string | undefined }) =>
     format !== undefined && PLAIN.has(format) ? ('text' as const) : ('json' as const),
-  counted: (_request: unknown, answer: unknown) => durationOf(fieldsOf(answer).duration),
+  counted: (_request: unknown, answer: unknown) => countDuration(fieldsOrEmpty(answer).duration),
   streamTransform: () => undefined,
   streamError: openAiStreamError,
   streamClosing: () => undefined,

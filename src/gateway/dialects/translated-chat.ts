@@ -44,19 +44,19 @@ export const translatedChat: VendorForm<typeof modelOperations.createChatComplet
 
   streamTransform({ model, stream_options }, cost) {
     const includeUsage = stream_options?.include_usage === true;
-    const chunks = chunksOf(model, includeUsage);
+    const chunks = startChunks(model, includeUsage);
     return async ({ data }, reading) => {
       const event = parseAnswer(data);
       const parts = isFields(event) ? chunks.read(event) : [];
       const usage = includeUsage && parts.some(hasUsage) ? reading.usage() : null;
       const costUsd = usage && (await cost(usage));
-      return parts.map((part) => ({ data: textOf(part, costUsd) }));
+      return parts.map((part) => ({ data: partText(part, costUsd) }));
     };
   },
 
   streamClosing({ model, stream_options }): StreamClosing {
     const includeUsage = stream_options?.include_usage === true;
-    const [chunks, closing] = [chunksOf(model, includeUsage), new ChatClosing(model, 1, includeUsage)];
+    const [chunks, closing] = [startChunks(model, includeUsage), new ChatClosing(model, 1, includeUsage)];
     return {
       passed: (event) => {
         for (const part of chunks.read(event)) if (isFields(part)) closing.passed(part);
@@ -76,7 +76,7 @@ function translate({ model: _asked, ...request }: Request, { model, effort, outp
   return chatToMessages(request, { model, effort, outputTokensMax: outputTokensMax ?? OUTPUT_TOKENS_MAX_DEFAULT });
 }
 
-function chunksOf(model: string, includeUsage: boolean): MessageChunks {
+function startChunks(model: string, includeUsage: boolean): MessageChunks {
   return new MessageChunks({ created: nowSeconds(), id: NO_ID, model, includeUsage });
 }
 
@@ -84,7 +84,7 @@ function hasUsage(part: StreamPart): boolean {
   return isFields(part) && isFields(part.usage);
 }
 
-function textOf(part: StreamPart, costUsd: number | null): string {
+function partText(part: StreamPart, costUsd: number | null): string {
   if (part === DONE) return DONE;
   if (costUsd === null || !isFields(part) || !isFields(part.usage)) return JSON.stringify(part);
   return JSON.stringify({ ...part, usage: { ...part.usage, cost_usd: costUsd } });

@@ -37,23 +37,23 @@ const counts = remember(() => new BoundedMap<string, { count: PromptCount | null
 const questions = remember(() => new BoundedMap<string, { startedAtMs: number; asked: number }>(CUSTOMERS_MAX));
 
 /**
- * The bounds in their order. `requestOf` returns the request that the vendor of a bound would get; `null` if the vendor
+ * The bounds in their order. `buildCount` returns the request that the vendor of a bound would get; `null` if the vendor
  * cannot be asked.
  */
 export async function countedBounds(
   { organization: { organizationId } }: Pick<Caller, 'organization'>,
   customerId: CustomerId,
   bounds: readonly CallBound[],
-  requestOf: (place: number) => Promise<PromptToCount | null>,
+  buildCount: (place: number) => Promise<PromptToCount | null>,
 ): Promise<CallBound[]> {
   const customer = JSON.stringify([organizationId, customerId]);
   const asked = new Map<string, Promise<PromptCount | null>>();
   return Promise.all(
     bounds.map(async (bound, place) => {
-      const request = bound.countable ? await requestOf(place) : null;
+      const request = bound.countable ? await buildCount(place) : null;
       const toCounter = request && countRequest(request);
       if (!toCounter) return bound;
-      const prompt = await nameOf(customer, toCounter);
+      const prompt = await hashCountRequest(customer, toCounter);
       const count = asked.get(prompt) ?? countOnce(prompt, customer, toCounter);
       asked.set(prompt, count);
       return withVendorCount(bound, await count);
@@ -65,7 +65,7 @@ export async function countedBounds(
  * Names equal requests of one customer, which have the same count: only the vendor's own headers can change it. The
  * name includes the customer, so that the time of an answer does not reveal another customer's prompt.
  */
-function nameOf(customer: string, { url, headers, body }: CountRequest): Promise<string> {
+function hashCountRequest(customer: string, { url, headers, body }: CountRequest): Promise<string> {
   const own = Object.entries(headers).filter(([name]) => /^(?:anthropic|openai)-/i.test(name));
   return sha256Hex(JSON.stringify([customer, url, own, body]));
 }

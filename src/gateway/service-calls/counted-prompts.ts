@@ -20,7 +20,7 @@ import { toBase64Url } from '../../platform/base64.ts';
 import { BoundedMap } from '../../platform/bounded-map.ts';
 import { remember } from '../../platform/isolate-memory.ts';
 import type { Fields } from '../../vendors/usage/figures.ts';
-import { type Conversation, conversationOf, SEAM_TOKENS } from '../demand/conversation.ts';
+import { type Conversation, readConversation, SEAM_TOKENS } from '../demand/conversation.ts';
 import { endpointAt } from '../demand/endpoints.ts';
 import type { Outcome } from './end.ts';
 
@@ -125,19 +125,19 @@ export async function followedPrompts(
       kind !== 'openrouter' &&
       (prompt.tokens >= FOLLOWED_TOKENS_MIN || isStored(path, body)),
   );
-  const conversation = secret && isFollowed.includes(true) ? conversationOf(path, body) : null;
+  const conversation = secret && isFollowed.includes(true) ? readConversation(path, body) : null;
   if (!secret || !conversation) return attempts.map(() => null);
   const { fields, pieces } = conversation;
   const [key, ofFields, ...ofPieces] = await Promise.all([
-    keyOf(secret, { organizationId, customerId }),
-    hashOf(fields),
-    ...pieces.map(hashOf),
+    deriveKey(secret, { organizationId, customerId }),
+    sha256(fields),
+    ...pieces.map(sha256),
   ]);
   return Promise.all(
     attempts.map(async ({ following, terms }, index) => {
       if (!following || !isFollowed[index]) return null;
-      const digestOf = digestsUnder(key, [await hashOf(JSON.stringify(terms)), ofFields]);
-      return followedPrompt(digestOf, conversation, ofPieces, following, isStored(path, body));
+      const digest = digestsUnder(key, [await sha256(JSON.stringify(terms)), ofFields]);
+      return followedPrompt(digest, conversation, ofPieces, following, isStored(path, body));
     }),
   );
 }
@@ -154,16 +154,16 @@ function isStored(path: string, { store }: Fields): boolean {
 }
 
 async function followedPrompt(
-  digestOf: DigestOf,
+  digest: DigestOf,
   { ends, follows }: Conversation,
   pieces: readonly Uint8Array[],
   following: readonly (number | null)[],
   isStored: boolean,
 ): Promise<FollowedPrompt> {
-  const afterResponse = async (responseId: string) => digestOf(RESPONSE, [await hashOfResponse(responseId)]);
+  const afterResponse = async (responseId: string) => digest(RESPONSE, [await hashOfResponse(responseId)]);
   const more = (messages: number) => following[messages] ?? null;
   const earlier = follows === undefined ? [] : [await hashOfResponse(follows)];
-  const beginning = async (index: number) => digestOf(BEGINNING, [...earlier, ...pieces.slice(0, index + 1)]);
+  const beginning = async (index: number) => digest(BEGINNING, [...earlier, ...pieces.slice(0, index + 1)]);
   const known = await Promise.all([
     ...(follows === undefined ? [] : [afterResponse(follows).then((digest) => ({ digest, more: more(0) }))]),
     ...[...ends.entries()]
@@ -193,22 +193,22 @@ function digestsUnder(key: CryptoKey, root: readonly Uint8Array[]): DigestOf {
 }
 
 /** No piece of messages begins with this text. */
-const hashOfResponse = (responseId: string) => hashOf(`response ${responseId}`);
+const hashOfResponse = (responseId: string) => sha256(`response ${responseId}`);
 
-async function hashOf(text: string): Promise<Uint8Array> {
-  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytesOf(text)));
+async function sha256(text: string): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', encodeUtf8(text)));
 }
 
 /**
  * The text in UTF-8, in memory that the next call reuses: a digest has copied its bytes when it returns its promise.
  */
-function bytesOf(text: string): Uint8Array {
+function encodeUtf8(text: string): Uint8Array {
   if (text.length * UTF8_BYTES_MAX > SCRATCH_BYTES) return encoder.encode(text);
   const { written } = encoder.encodeInto(text, scratch.value);
   return scratch.value.subarray(0, written);
 }
 
-async function keyOf(secret: string, { organizationId, customerId }: CustomerKey): Promise<CryptoKey> {
+async function deriveKey(secret: string, { organizationId, customerId }: CustomerKey): Promise<CryptoKey> {
   const purpose = JSON.stringify(['counted prompts', organizationId, customerId]);
   const name = `${secret} ${purpose}`;
   const known = keys.value.get(name);

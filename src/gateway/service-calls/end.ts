@@ -11,20 +11,20 @@ import type { EndCallData } from '../../contract/calls.ts';
 import type { Accepted, Refused } from '../../contract/errors.ts';
 import type { Left } from '../../contract/limit-headers.ts';
 import type { RefusalTo } from '../../contract/operations.ts';
-import { type Facts, factsOf } from '../../domain/call-facts.ts';
+import { type Facts, pickFacts } from '../../domain/call-facts.ts';
 import type { CallPart } from '../../domain/call-parts.ts';
 import type { CallReport } from '../../domain/call-report.ts';
 import type { CallId, CustomerId } from '../../domain/ids.ts';
 import type { Estimate, LostAttempt } from '../../domain/lost-call.ts';
 import type { NanoUsd } from '../../domain/money.ts';
-import { outputRateOf, type Worked } from '../../domain/output-rate.ts';
+import { measureOutputRate, type Worked } from '../../domain/output-rate.ts';
 import type { ResolvedPrice } from '../../domain/pricing.ts';
 import { atBound, type Unclear, type UsageBound } from '../../domain/unclear-usage.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../../domain/usage.ts';
 import type { Env } from '../../env.ts';
 import { highestOutputRate } from '../../history/output-rates.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { vendorReportedOf } from '../../metering/vendor-reported.ts';
+import { vendorReportedCost } from '../../metering/vendor-reported.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { sendCommand } from '../../objects/command-text.ts';
 import type { CountedPrompt, EndServiceCallCommand, ServiceCallEnd } from '../../objects/customer-commands.ts';
@@ -152,16 +152,16 @@ export async function endServiceCallCommand(
     ...(estimate && { estimate: { ...estimate, price, outputRate: await rateFor(env, estimate, found) } }),
     ...(lost.length > 0 && { lost }),
     report: {
-      ...factsOf(outcome),
+      ...pickFacts(outcome),
       usage: used,
       parts: parts.length > 0 ? parts : undefined,
       usageSource: unclear && ('partial' as const),
       unclear,
       outputBasis: undefined,
       outputRate:
-        worked && isOfCatalog(catalog, modelUsed, found) ? outputRateOf(used.responseTokens, worked) : undefined,
+        worked && isOfCatalog(catalog, modelUsed, found) ? measureOutputRate(used.responseTokens, worked) : undefined,
       changed: changed?.length ? changed : undefined,
-      vendorReported: vendorReportedOf(organization, providerUsed, vendorReportedCostUSD),
+      vendorReported: vendorReportedCost(organization, providerUsed, vendorReportedCostUSD),
       isPremium,
       error,
       // The customer and the begin provide these fields.
@@ -193,13 +193,13 @@ function withNotIncluded(price: ResolvedPrice, notIncluded: readonly string[] | 
 }
 
 /** The vendor's figures as usage. */
-export function usageOf(reported: VendorUsage): Usage {
+export function toUsage(reported: VendorUsage): Usage {
   return takeUsage(reported).usage;
 }
 
 /** The vendor's report as usage to record, with its unclear figures. */
 export function reportedUsage(reported: VendorUsage | null): (Usage & Unclear) | null {
-  return reported && { ...usageOf(reported), ...unclearIn(reported) };
+  return reported && { ...toUsage(reported), ...unclearIn(reported) };
 }
 
 /** The unclear part of usage; empty if all of it is clear. */

@@ -13,7 +13,7 @@ import { kindAt } from '../../domain/vendor-kind.ts';
 import type { Admission } from '../../objects/customer-commands.ts';
 import type { StreamSoFar } from '../../vendors/tee.ts';
 import type { VendorUsage } from '../../vendors/usage.ts';
-import { usageOf } from './end.ts';
+import { toUsage } from './end.ts';
 
 /** A request to a model: the most that it may use, and who pays. */
 export interface Bounded {
@@ -30,7 +30,7 @@ export function tokensPerAnswer({ tier, bound }: Bounded, { outputTokens }: Admi
 }
 
 /** The searches that the vendor is limited to; `null` if nothing limits them, or no field of the request could. */
-export function searchesOf({ bound }: Pick<Bounded, 'bound'>, { searches }: Admission): number | null {
+export function searchesMax({ bound }: Pick<Bounded, 'bound'>, { searches }: Admission): number | null {
   return bound.searchesAtLeast === undefined ? null : (searches ?? null);
 }
 
@@ -48,7 +48,7 @@ export function usageAtMost({ tier, bound }: Bounded, admission: Admission): Usa
   if (!ifLost || !uses) return undefined;
   const most = (bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers;
   const allowed = outputTokens[tier] ?? most;
-  const searches = searchesOf({ bound }, admission);
+  const searches = searchesMax({ bound }, admission);
   return {
     inputTokens: ifLost.inputTokensMax ?? ifLost.inputTokens,
     uses: { ...uses, ...(searches !== null && { webSearch: searches }) },
@@ -140,7 +140,7 @@ export function seenOutput(
 
 /** The reported usage of an unfinished answer: our own count of the output replaces an unclear one. */
 function partialUsage(partial: VendorUsage, atMost: UsageBound | undefined): Usage {
-  const reported = usageOf(partial);
+  const reported = toUsage(partial);
   const unclear = partial.unclear?.filter((figure) => figure !== 'responseTokens');
   return atBound(reported, { unclear }, atMost, null) ?? reported;
 }

@@ -21,10 +21,10 @@ import { DEFAULT_TIER } from '../../domain/tiers.ts';
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import { NO_USAGE, takeUsage, type Usage } from '../../domain/usage.ts';
 import type { VendorKind } from '../../domain/vendor-kind.ts';
-import { pricingModeOf } from '../../metering/begin-call.ts';
-import { partsOf } from '../../metering/call-parts.ts';
+import { choosePricingMode } from '../../metering/begin-call.ts';
+import { listParts } from '../../metering/call-parts.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { explicitKey, fingerprintOf } from '../../metering/idempotency.ts';
+import { explicitKey, hashPayload } from '../../metering/idempotency.ts';
 import { closedVendorRequest } from '../../metering/key-limits.ts';
 import type { Admission } from '../../objects/customer-commands.ts';
 import { isShallow } from '../../platform/json.ts';
@@ -34,7 +34,7 @@ import { Presence } from '../../vendors/presence.ts';
 import { requestVendor } from '../../vendors/request.ts';
 import { requestedServiceTier } from '../../vendors/service-tier.ts';
 import type { StreamSoFar } from '../../vendors/tee.ts';
-import { fieldsOf, textOf } from '../../vendors/usage/figures.ts';
+import { fieldsOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
 import type { StreamUsage, VendorFailure, VendorUsage } from '../../vendors/usage.ts';
 import { writtenTokens } from '../../vendors/written-tokens.ts';
 import { wireError } from '../error-envelope.ts';
@@ -47,7 +47,7 @@ import { endWithRetries } from './end-with-retries.ts';
 import {
   type Bounded,
   measuredAt,
-  searchesOf,
+  searchesMax,
   seenOutput,
   tokensPerAnswer,
   unseenOutput,
@@ -100,7 +100,7 @@ export async function makeCall(
   const { vendor: _vendor, usage: _usage, end: _end, ...begin } = request;
   const toMake = {
     request: { ...begin, requested },
-    fingerprint: await fingerprintOf(describe(request)),
+    fingerprint: await hashPayload(describe(request)),
     runsOn: tier && [tier],
     needs,
     bounds: [bounded.bound],
@@ -205,7 +205,7 @@ async function askVendor(
 ): Promise<Done> {
   const toSend = await vendorBody(caller, vendor, {
     perAnswer: tokensPerAnswer(bounded, admission),
-    searches: searchesOf(bounded, admission),
+    searches: searchesMax(bounded, admission),
     onCredit: admission.credit?.tiers.includes(bounded.tier) ?? false,
   });
   const asked = requestedModel(vendor);
@@ -241,11 +241,11 @@ async function askVendor(
   const names = { asked: isFallback ? undefined : asked, served, providerUsed };
   const hints = takeUsage(request.usage ?? {}).usage;
   const usage = reported === null && refused ? NO_USAGE : withHints(reported, hints);
-  const parts = partsOf(told);
+  const parts = listParts(told);
   const ended = error ?? request.end?.error;
   const counted = await countedPrompts(catalog, prompt, {
     ...{ usage, parts, error: ended, asked: asked ?? '', served, isFallback },
-    responseId: textOf(fieldsOf(body).id) || undefined,
+    responseId: textOrEmpty(fieldsOrEmpty(body).id) || undefined,
     estimate: bounded.bound.ifLost?.inputTokens ?? 0,
     lostThinking: 'thinking' in (vendor.body ?? {}) && !('thinking' in (toSend.body ?? {})),
   });
@@ -361,7 +361,7 @@ function readAnswer(answer: VendorAnswer & { kind: 'answer' }, { kind, model }: 
   const error = sanitized(failure ?? failureOfStatus(status));
   // What a stream reported before it broke off is no usage of a whole answer.
   if (!refused && stream?.failed) return { ...read, reported: null, error };
-  return { ...read, error, details: detailsOf(document) };
+  return { ...read, error, details: errorDetails(document) };
 }
 
 const BROKEN = 'VENDOR_ANSWER_BROKEN';
@@ -377,7 +377,7 @@ function brokenOff(stream: StreamUsage, contentType: string): VendorFailure | nu
 }
 
 /** Google wraps some of its errors in an array. */
-function detailsOf(body: unknown): Record<string, unknown> {
+function errorDetails(body: unknown): Record<string, unknown> {
   const error = Array.isArray(body) ? body[0] : body;
   return isRecord(error) ? error : {};
 }
@@ -434,7 +434,7 @@ function unfinished(status: string | null) {
  */
 function describe(request: CallRequest): object {
   const { batch: _batch, customerName, customerFriendlyName = customerName, vendor, ...described } = request;
-  const pricingMode = pricingModeOf(request) ?? 'standard';
+  const pricingMode = choosePricingMode(request) ?? 'standard';
   return {
     ...described,
     operation: 'makeCall',

@@ -8,7 +8,7 @@
  * that names none has no price.
  */
 
-import { limitsOf, type ModelLimits } from '../../catalog/limits.ts';
+import { findModelLimits, type ModelLimits } from '../../catalog/limits.ts';
 import { resolvePrice } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { OrganizationConfig } from '../../config/credentials.ts';
@@ -17,11 +17,11 @@ import type { CallBound, Gap } from '../../domain/bound.ts';
 import { withDefaultTier } from '../../domain/entitlements.ts';
 import type { Capability } from '../../domain/plan.ts';
 import { tierOfPrice } from '../../domain/price.ts';
-import { costOf, type ResolvedPrice } from '../../domain/pricing.ts';
+import { computeCost, type ResolvedPrice } from '../../domain/pricing.ts';
 import { assertedTier, type Tier } from '../../domain/tiers.ts';
 import { takeUsage } from '../../domain/usage.ts';
 import { kindAt, type VendorKind } from '../../domain/vendor-kind.ts';
-import { pricingModeOf } from '../../metering/begin-call.ts';
+import { choosePricingMode } from '../../metering/begin-call.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { requestedCapabilities } from '../../vendors/capabilities.ts';
 import { asksToThink, withoutEffort } from '../../vendors/effort.ts';
@@ -51,7 +51,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
   const price = await resolvePrice(catalog, organization.prices, reported, Date.now());
   const priced = price.available && vendor ? tierOfPrice(price.card) : undefined;
   const tier = usage?.isPremium === undefined ? priced : assertedTier(usage.isPremium);
-  const limits: Partial<ModelLimits> = model === undefined ? {} : limitsOf(catalog, model, Date.now());
+  const limits: Partial<ModelLimits> = model === undefined ? {} : findModelLimits(catalog, model, Date.now());
   const needs = vendor ? requestedCapabilities({ path: vendor.url, model, body: vendor.body ?? {} }) : [];
   return {
     requested: {
@@ -81,7 +81,7 @@ export async function vendorNeeds({ env, organization, defer }: Caller, request:
               isCounted: vendor.method === 'POST' && isCounted(kindOfRequest(organization, vendor), vendor.url),
               asIs: false,
             },
-            pricingModeOf(request) ?? 'standard',
+            choosePricingMode(request) ?? 'standard',
             organization,
           ),
         )
@@ -113,7 +113,7 @@ function placeInVendor(param: string): string {
 /** A call that already ran costs the usage that is reported of it. */
 function reportedBound(price: ResolvedPrice, request: CallRequest, allowUnpriced: boolean): CallBound {
   const { usage } = takeUsage(request.usage ?? {});
-  const priced = price.available ? costOf(price.card, usage, pricingModeOf(request) ?? 'standard') : null;
+  const priced = price.available ? computeCost(price.card, usage, choosePricingMode(request) ?? 'standard') : null;
   const cost = priced?.known
     ? { inputNanoUsd: priced.cost.totalNanoUsd.toString(), outputNanoUsdPerMillion: '0' }
     : null;
@@ -181,7 +181,7 @@ export async function vendorBody(
   const model = requestedModel(vendor);
   if (vendor.body === undefined) return { body: undefined, changed: [] };
   const { efforts }: Partial<ModelLimits> =
-    model === undefined ? {} : limitsOf((await currentCatalog(env, defer)).catalog, model, Date.now());
+    model === undefined ? {} : findModelLimits((await currentCatalog(env, defer)).catalog, model, Date.now());
   const body = efforts?.length === 0 ? withoutEffort(vendor.body) : vendor.body;
   const kind = kindOfRequest(organization, vendor);
   const bounded = perAnswer === null ? body : withOutputBound(body, { kind, path: vendor.url }, perAnswer);

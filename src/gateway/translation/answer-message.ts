@@ -6,7 +6,7 @@
  * searched the web, or that was thinking between its parts.
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
-import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
 import { callerToolId } from './tool-ids.ts';
 
 /** Anthropic takes it back only unchanged and with its signature. */
@@ -24,7 +24,7 @@ type Calls = NonNullable<ChatCompletionMessage['tool_calls']>;
 type UrlCitation = ChatCompletionMessage.Annotation;
 
 /** `ending` has the members that explain why the answer stopped. */
-export function messageOf(blocks: readonly Fields[], ending: Fields): TranslatedMessage {
+export function buildMessage(blocks: readonly Fields[], ending: Fields): TranslatedMessage {
   let content = '';
   let characters = 0;
   const annotations: UrlCitation[] = [];
@@ -34,21 +34,21 @@ export function messageOf(blocks: readonly Fields[], ending: Fields): Translated
     const { type, text, citations, id, name, input } = block;
     if (type === 'text') {
       const start = characters;
-      content += textOf(text);
-      characters += charactersOf(textOf(text));
+      content += textOrEmpty(text);
+      characters += countCharacters(textOrEmpty(text));
       annotations.push(...urlCitations(citations, start, characters));
     } else if (type === 'tool_use') {
-      const called = { name: textOf(name), arguments: JSON.stringify(input ?? {}) };
-      calls.push({ id: callerToolId(textOf(id)), type: 'function', function: called });
+      const called = { name: textOrEmpty(name), arguments: JSON.stringify(input ?? {}) };
+      calls.push({ id: callerToolId(textOrEmpty(id)), type: 'function', function: called });
     } else if (type === 'thinking') {
-      thinking.push({ type, thinking: textOf(block.thinking), signature: textOf(block.signature) });
-    } else if (type === 'redacted_thinking') thinking.push({ type, data: textOf(block.data) });
+      thinking.push({ type, thinking: textOrEmpty(block.thinking), signature: textOrEmpty(block.signature) });
+    } else if (type === 'redacted_thinking') thinking.push({ type, data: textOrEmpty(block.data) });
   }
   const reasoning = thinking.map((block) => (block.type === 'thinking' ? block.thinking : '')).join('');
   return {
     role: 'assistant',
     content: content === '' ? null : content,
-    refusal: refusalOf(ending),
+    refusal: refusalText(ending),
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(thinking.length > 0 && { thinking_blocks: thinking }),
     ...(calls.length > 0 && { tool_calls: calls }),
@@ -59,7 +59,7 @@ export function messageOf(blocks: readonly Fields[], ending: Fields): Translated
 
 /** Anthropic takes no empty text back. */
 function isFull({ type, text }: Fields): boolean {
-  return type !== 'text' || textOf(text) !== '';
+  return type !== 'text' || textOrEmpty(text) !== '';
 }
 
 const ORDER: readonly unknown[] = ['thinking', 'redacted_thinking', 'text', 'tool_use'];
@@ -73,19 +73,19 @@ function isPlain(blocks: readonly Fields[]): boolean {
   const places = full.map(({ type }) => ORDER.indexOf(type)).map((place) => (place === 1 ? 0 : place));
   const texts = full.filter(({ type }) => type === 'text');
   const inOrder = places.every((place, index) => place >= (places[index - 1] ?? 0));
-  return inOrder && texts.length <= 1 && texts.every(({ citations }) => listOf(citations).length === 0);
+  return inOrder && texts.length <= 1 && texts.every(({ citations }) => listOrEmpty(citations).length === 0);
 }
 
 /** The words of a refusal; `null` if the answer is not one. */
-function refusalOf({ stop_reason: reason, stop_details: details }: Fields): string | null {
+function refusalText({ stop_reason: reason, stop_details: details }: Fields): string | null {
   if (reason !== 'refusal') return null;
-  const { explanation, category } = fieldsOf(details);
+  const { explanation, category } = fieldsOrEmpty(details);
   if (typeof explanation === 'string' && explanation !== '') return explanation;
   return typeof category === 'string' ? `The model refused to answer (${category}).` : 'The model refused to answer.';
 }
 
 /** Unicode characters, as most languages count them. */
-function charactersOf(text: string): number {
+function countCharacters(text: string): number {
   let low = 0;
   for (let index = 0; index < text.length; index += 1) if ((text.charCodeAt(index) & 0xfc00) === 0xdc00) low += 1;
   return text.length - low;
@@ -93,11 +93,11 @@ function charactersOf(text: string): number {
 
 /** The web pages that a block of text cites; the block lies between the two positions of the content. */
 function urlCitations(citations: unknown, start: number, end: number): UrlCitation[] {
-  return listOf(citations)
-    .map(fieldsOf)
+  return listOrEmpty(citations)
+    .map(fieldsOrEmpty)
     .filter(({ type }) => type === 'web_search_result_location')
     .map(({ url, title }) => ({
       type: 'url_citation',
-      url_citation: { url: textOf(url), title: textOf(title), start_index: start, end_index: end },
+      url_citation: { url: textOrEmpty(url), title: textOrEmpty(title), start_index: start, end_index: end },
     }));
 }

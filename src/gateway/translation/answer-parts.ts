@@ -4,7 +4,7 @@
  */
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import type { CompletionUsage } from 'openai/resources/completions';
-import { fieldsOf, type VendorUsage } from '../../vendors/usage/figures.ts';
+import { fieldsOrEmpty, type VendorUsage } from '../../vendors/usage/figures.ts';
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
@@ -19,7 +19,7 @@ const FINISH_REASONS: ReadonlyMap<unknown, FinishReason> = new Map([
   ['refusal', 'content_filter'],
 ]);
 
-export function finishReasonOf(reason: unknown): FinishReason {
+export function toFinishReason(reason: unknown): FinishReason {
   return FINISH_REASONS.get(reason) ?? 'stop';
 }
 
@@ -32,7 +32,7 @@ export interface TranslatedUsage extends CompletionUsage {
 }
 
 /** `undefined` if the answer reports no usage, or figures that make no sense. */
-export function usageOf(usage: VendorUsage | null): TranslatedUsage | undefined {
+export function toTranslatedUsage(usage: VendorUsage | null): TranslatedUsage | undefined {
   if (usage === null || usage.unclear) return undefined;
   const { inputTokens, responseTokens, cacheWrite1hInputTokens: hour, searches } = usage;
   return {
@@ -53,8 +53,8 @@ export function usageOf(usage: VendorUsage | null): TranslatedUsage | undefined 
 export type AnsweredTier = NonNullable<ChatCompletion['service_tier']>;
 
 /** The tier that answered; a word that OpenAI lacks, such as `batch`, passes unchanged. */
-export function serviceTierOf(usage: unknown): { service_tier?: AnsweredTier } {
-  const { service_tier: tier } = fieldsOf(usage);
+export function answeredTier(usage: unknown): { service_tier?: AnsweredTier } {
+  const { service_tier: tier } = fieldsOrEmpty(usage);
   if (typeof tier !== 'string') return {};
   return { service_tier: (tier === 'standard' ? 'default' : tier) as AnsweredTier };
 }

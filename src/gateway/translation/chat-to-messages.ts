@@ -10,11 +10,11 @@ import type {
   ThinkingConfigParam,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { Effort } from '../../vendors/effort.ts';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
-import { cacheMarkOf } from './messages-content.ts';
-import { conversationOf } from './messages-conversation.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
+import { readCacheMark } from './messages-content.ts';
+import { translateMessages } from './messages-conversation.ts';
 import { toolMembers } from './messages-tools.ts';
-import { memberOf, Refusals, type Untranslatable } from './refusals.ts';
+import { memberPath, Refusals, type Untranslatable } from './refusals.ts';
 
 export interface MessageTerms {
   /** Anthropic's name of the model. */
@@ -107,7 +107,7 @@ export function chatToMessages(
     if (request[name] != null && !isNothing(request[name])) refusals.add(name, why);
   }
   refusals.unknown(request, [...TRANSLATED, ...Object.keys(REFUSED)]);
-  const { system, messages } = conversationOf(request.messages, !SYSTEM_FIRST.test(terms.model), refusals);
+  const { system, messages } = translateMessages(request.messages, !SYSTEM_FIRST.test(terms.model), refusals);
   const body = {
     model: terms.model,
     max_tokens: outputBound(request, terms, refusals),
@@ -120,7 +120,7 @@ export function chatToMessages(
     ...outputConfig(request.response_format, terms.effort, refusals),
     ...metadataMember(request, refusals),
     ...serviceTier(request.service_tier, refusals),
-    ...cacheMarkOf(request, '', refusals),
+    ...readCacheMark(request, '', refusals),
   };
   checkStream(request, refusals);
   return refusals.first ?? { ok: true, body: request.stream === true ? { ...body, stream: true } : body };
@@ -205,14 +205,14 @@ function outputFormat(format: unknown, refusals: Refusals): Pick<OutputConfig, '
   refusals.unknown(labels, ['name', 'strict'], at);
   if (!isFields(schema)) refusals.add(`${at}.schema`, 'must be a schema');
   const told = typeof description === 'string' ? { description } : {};
-  return { format: { type, schema: { ...told, ...fieldsOf(schema) } } };
+  return { format: { type, schema: { ...told, ...fieldsOrEmpty(schema) } } };
 }
 
 /** The end user, by any of the two vendors' names for it. */
 function metadataMember(request: Fields, refusals: Refusals): { metadata?: Metadata } {
   const { user_id: own, ...labels } = refusals.object(request.metadata, 'metadata');
   for (const name of Object.keys(labels))
-    refusals.add(memberOf('metadata', name), 'is a label of a stored completion, and Anthropic stores none');
+    refusals.add(memberPath('metadata', name), 'is a label of a stored completion, and Anthropic stores none');
   const named = { safety_identifier: request.safety_identifier, user: request.user, 'metadata.user_id': own };
   const given = Object.entries(named).filter(([, value]) => value != null);
   const [first, ...others] = given.map(([name, value]) => refusals.text(value, name));

@@ -8,9 +8,15 @@ import type { ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { parseAnswer } from '../../platform/json.ts';
 import { MessageStream } from '../../vendors/usage/anthropic.ts';
 import { readFailure } from '../../vendors/usage/failure.ts';
-import { type Fields, fieldsOf, listOf, textOf } from '../../vendors/usage/figures.ts';
-import { messageOf, type TranslatedMessage } from './answer-message.ts';
-import { type AnsweredTier, finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
+import { buildMessage, type TranslatedMessage } from './answer-message.ts';
+import {
+  type AnsweredTier,
+  answeredTier,
+  type TranslatedUsage,
+  toFinishReason,
+  toTranslatedUsage,
+} from './answer-parts.ts';
 import { callerToolId } from './tool-ids.ts';
 
 /** The most of an answer that is kept, in characters of JSON: several times more than a model writes and finds. */
@@ -81,15 +87,15 @@ export class MessageChunks {
     this.#usage.read(event);
     switch (event.type) {
       case 'message_start':
-        return this.#begin(fieldsOf(event.message));
+        return this.#begin(fieldsOrEmpty(event.message));
       case 'content_block_start':
-        return [...this.#closeBlock(), ...this.#openBlock(fieldsOf(event.content_block))];
+        return [...this.#closeBlock(), ...this.#openBlock(fieldsOrEmpty(event.content_block))];
       case 'content_block_delta':
-        return this.#add(fieldsOf(event.delta));
+        return this.#add(fieldsOrEmpty(event.delta));
       case 'content_block_stop':
         return this.#closeBlock();
       case 'message_delta':
-        return this.#finish(fieldsOf(event.delta));
+        return this.#finish(fieldsOrEmpty(event.delta));
       case 'message_stop':
         return this.#end();
       case 'error':
@@ -102,7 +108,7 @@ export class MessageChunks {
 
   #begin({ id, model, usage }: Fields): StreamPart[] {
     const { id: ownId, model: ownModel } = this.#terms;
-    this.#common = { id: textOf(id) || ownId, model: textOf(model) || ownModel, ...serviceTierOf(usage) };
+    this.#common = { id: textOrEmpty(id) || ownId, model: textOrEmpty(model) || ownModel, ...answeredTier(usage) };
     return this.#withRole([]);
   }
 
@@ -110,14 +116,14 @@ export class MessageChunks {
   #openBlock(begin: Fields): StreamPart[] {
     const { text: _text, thinking: _thinking, signature: _signature, ...block } = begin;
     this.#keptLength += JSON.stringify(block).length;
-    const citations = [...listOf(block.citations)];
+    const citations = [...listOrEmpty(block.citations)];
     this.#open = { block: { ...block, citations }, text: '', thinking: '', signature: '', json: '', call: this.#calls };
     if (begin.type !== 'tool_use') return this.#add(begin);
     this.#calls += 1;
-    const called = { name: textOf(begin.name), arguments: '' };
+    const called = { name: textOrEmpty(begin.name), arguments: '' };
     const call = {
       index: this.#open.call,
-      id: callerToolId(textOf(begin.id)),
+      id: callerToolId(textOrEmpty(begin.id)),
       type: 'function' as const,
       function: called,
     };
@@ -128,7 +134,12 @@ export class MessageChunks {
     const open = this.#open;
     if (open === null) return [];
     const { type } = open.block;
-    const given = { text: textOf(text), thinking: textOf(thinking), signature: textOf(signature), json: textOf(json) };
+    const given = {
+      text: textOrEmpty(text),
+      thinking: textOrEmpty(thinking),
+      signature: textOrEmpty(signature),
+      json: textOrEmpty(json),
+    };
     this.#keptLength += Object.values(given).reduce((sum, part) => sum + part.length, 0);
     if (citation !== undefined) this.#keptLength += JSON.stringify(citation).length;
     if (this.#keptLength <= KEPT_LENGTH_MAX) {
@@ -169,7 +180,7 @@ export class MessageChunks {
     this.#finished = true;
     // The vendor would refuse a cut block when it is sent back.
     const blocks = this.#keptLength <= KEPT_LENGTH_MAX ? this.#blocks : [];
-    const { thinking_blocks, content_blocks, annotations, refusal } = messageOf(blocks, delta);
+    const { thinking_blocks, content_blocks, annotations, refusal } = buildMessage(blocks, delta);
     const kept: Delta = {
       ...(thinking_blocks && { thinking_blocks }),
       ...(content_blocks && { content_blocks }),
@@ -183,7 +194,7 @@ export class MessageChunks {
   #end(): StreamPart[] {
     const parts = this.#finish({ stop_reason: 'end_turn' });
     this.#ended = true;
-    const usage = this.#terms.includeUsage ? usageOf(this.#usage.usage()) : undefined;
+    const usage = this.#terms.includeUsage ? toTranslatedUsage(this.#usage.usage()) : undefined;
     return [...parts, ...(usage ? [{ ...this.#head(), choices: [], usage }] : []), DONE];
   }
 
@@ -205,7 +216,7 @@ export class MessageChunks {
   }
 
   #chunk(delta: Delta, reason?: string): TranslatedChunk {
-    const finish = reason === undefined ? null : finishReasonOf(reason);
+    const finish = reason === undefined ? null : toFinishReason(reason);
     const native = reason === undefined ? {} : { native_finish_reason: reason };
     const choice = { index: 0, delta, logprobs: null, finish_reason: finish, ...native };
     return { ...this.#head(), choices: [choice], ...(this.#terms.includeUsage && { usage: null }) };

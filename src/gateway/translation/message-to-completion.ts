@@ -3,9 +3,9 @@
  */
 import type { ChatCompletion } from 'openai/resources/chat/completions';
 import { isMessage, readMessage } from '../../vendors/usage/anthropic.ts';
-import { fieldsOf, isFields, listOf, textOf } from '../../vendors/usage/figures.ts';
-import { messageOf, type TranslatedMessage } from './answer-message.ts';
-import { finishReasonOf, serviceTierOf, type TranslatedUsage, usageOf } from './answer-parts.ts';
+import { fieldsOrEmpty, isFields, listOrEmpty, textOrEmpty } from '../../vendors/usage/figures.ts';
+import { buildMessage, type TranslatedMessage } from './answer-message.ts';
+import { answeredTier, type TranslatedUsage, toFinishReason, toTranslatedUsage } from './answer-parts.ts';
 
 interface TranslatedChoice extends ChatCompletion.Choice {
   message: TranslatedMessage;
@@ -21,22 +21,22 @@ export interface TranslatedCompletion extends ChatCompletion {
 /** `null` if the body is not a message, such as an error. `created` is in seconds. */
 export function messageToCompletion(body: unknown, created: number): TranslatedCompletion | null {
   if (!isFields(body) || !isMessage(body)) return null;
-  const usage = usageOf(readMessage(body));
+  const usage = toTranslatedUsage(readMessage(body));
   return {
-    id: textOf(body.id),
+    id: textOrEmpty(body.id),
     object: 'chat.completion',
     created,
-    model: textOf(body.model),
+    model: textOrEmpty(body.model),
     choices: [
       {
         index: 0,
-        message: messageOf(listOf(body.content).map(fieldsOf), body),
+        message: buildMessage(listOrEmpty(body.content).map(fieldsOrEmpty), body),
         logprobs: null,
-        finish_reason: finishReasonOf(body.stop_reason),
+        finish_reason: toFinishReason(body.stop_reason),
         native_finish_reason: typeof body.stop_reason === 'string' ? body.stop_reason : null,
       },
     ],
-    ...serviceTierOf(body.usage),
+    ...answeredTier(body.usage),
     ...(usage && { usage }),
   };
 }

@@ -7,7 +7,7 @@ import type {
   ImageBlockParam,
   TextBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
 import type { Refusals } from './refusals.ts';
 
 export type ContentBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam;
@@ -25,12 +25,12 @@ const PARTS: Readonly<Record<string, PartReader>> = {
   text(part, at, refusals) {
     refusals.unknown(part, ['type', 'text', 'cache_control'], at);
     const text = refusals.text(part.text, `${at}.text`);
-    return textBlock(text, cacheMarkOf(part, at, refusals));
+    return textBlock(text, readCacheMark(part, at, refusals));
   },
   refusal(part, at, refusals) {
     refusals.unknown(part, ['type', 'refusal', 'cache_control'], at);
     const text = refusals.text(part.refusal, `${at}.refusal`);
-    return textBlock(text, cacheMarkOf(part, at, refusals));
+    return textBlock(text, readCacheMark(part, at, refusals));
   },
   image_url(part, at, refusals) {
     refusals.unknown(part, ['type', 'image_url', 'cache_control'], at);
@@ -39,7 +39,7 @@ const PARTS: Readonly<Record<string, PartReader>> = {
     if (!IMAGE_DETAILS.includes(image.detail))
       refusals.add(`${at}.image_url.detail`, 'cannot be lowered: Anthropic always looks at the whole image');
     const source = imageSource(refusals.text(image.url, `${at}.image_url.url`), `${at}.image_url.url`, refusals);
-    return source && { type: 'image', source, ...cacheMarkOf(part, at, refusals) };
+    return source && { type: 'image', source, ...readCacheMark(part, at, refusals) };
   },
   file(part, at, refusals) {
     refusals.unknown(part, ['type', 'file', 'cache_control'], at);
@@ -55,7 +55,7 @@ const PARTS: Readonly<Record<string, PartReader>> = {
       type: 'document',
       source: { type: 'base64', media_type: mediaType, data: base64 },
       ...(typeof filename === 'string' && { title: filename }),
-      ...cacheMarkOf(part, at, refusals),
+      ...readCacheMark(part, at, refusals),
     };
   },
 };
@@ -82,7 +82,7 @@ export function contentBlocks(
     return [];
   }
   return content.flatMap((value: unknown, index) => {
-    const part = fieldsOf(value);
+    const part = fieldsOrEmpty(value);
     const type = PARTS_OF[role].find((name) => name === part.type);
     const place = `${at}[${index}]`;
     if (type === undefined) {
@@ -99,7 +99,7 @@ export function textBlocks(content: unknown, role: 'system' | 'assistant', at: s
 }
 
 /** Anthropic's mark for prompt caching, which callers put on parts, messages and tools. */
-export function cacheMarkOf(
+export function readCacheMark(
   { cache_control: mark }: Fields,
   at: string,
   refusals: Refusals,

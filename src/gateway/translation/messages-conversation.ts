@@ -11,9 +11,9 @@ import type {
 } from '@anthropic-ai/sdk/resources/messages';
 import { canonicalJson } from '../../domain/canonical.ts';
 import { parseJsonText } from '../../platform/json.ts';
-import { type Fields, fieldsOf, isFields, listOf } from '../../vendors/usage/figures.ts';
-import { messageOf } from './answer-message.ts';
-import { cacheMarkOf, contentBlocks, textBlocks } from './messages-content.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
+import { buildMessage } from './answer-message.ts';
+import { contentBlocks, readCacheMark, textBlocks } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
 import { anthropicToolId, withTakenToolId } from './tool-ids.ts';
 
@@ -41,11 +41,11 @@ const SEARCH_BLOCKS: readonly unknown[] = ['server_tool_use', 'web_search_tool_r
 const ANSWER_BLOCKS: readonly unknown[] = ['text', 'thinking', 'redacted_thinking', 'tool_use', ...SEARCH_BLOCKS];
 
 /** `systemLater` is whether the model takes system messages within the conversation. */
-export function conversationOf(messages: unknown, systemLater: boolean, refusals: Refusals): ConversationParts {
+export function translateMessages(messages: unknown, systemLater: boolean, refusals: Refusals): ConversationParts {
   const system: TextBlockParam[] = [];
   const turns: Turn[] = [];
   for (const [index, value] of refusals.list(messages, 'messages').entries()) {
-    const message = fieldsOf(value);
+    const message = fieldsOrEmpty(value);
     const at = `messages[${index}]`;
     const read = readMessage(message, at, refusals);
     if (read.content.length === 0) continue;
@@ -121,12 +121,12 @@ function readAnswer(message: Fields, at: string, refusals: Refusals): ContentBlo
   refusals.unknown(message, [...own, ...REPEATED], at);
   const thoughts = refusals
     .list(thinking, `${at}.thinking_blocks`)
-    .flatMap((block, index) => readThinking(fieldsOf(block), `${at}.thinking_blocks[${index}]`, refusals));
+    .flatMap((block, index) => readThinking(fieldsOrEmpty(block), `${at}.thinking_blocks[${index}]`, refusals));
   const texts = textBlocks(content, 'assistant', `${at}.content`, refusals);
   const refused = textBlocks(refusal, 'assistant', `${at}.refusal`, refusals);
   const called = refusals
     .list(calls, `${at}.tool_calls`)
-    .flatMap((call, index) => readCall(fieldsOf(call), `${at}.tool_calls[${index}]`, refusals));
+    .flatMap((call, index) => readCall(fieldsOrEmpty(call), `${at}.tool_calls[${index}]`, refusals));
   if (blocks == null) return [...thoughts, ...texts, ...refused, ...called];
   return [...readBlocks(message, at, refusals), ...refused];
 }
@@ -134,24 +134,24 @@ function readAnswer(message: Fields, at: string, refusals: Refusals): ContentBlo
 /** The blocks of an unchanged answer, as they came. */
 function readBlocks(message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
   const param = `${at}.content_blocks`;
-  const blocks = refusals.list(message.content_blocks, param).map(fieldsOf);
+  const blocks = refusals.list(message.content_blocks, param).map(fieldsOrEmpty);
   for (const [index, { type }] of blocks.entries()) {
     if (!ANSWER_BLOCKS.includes(type))
       refusals.add(`${param}[${index}].type`, `must be one of ${ANSWER_BLOCKS.join(', ')}`);
   }
-  const come = messageOf(blocks, {});
+  const come = buildMessage(blocks, {});
   const thinking_blocks = message.thinking_blocks ?? come.thinking_blocks;
-  if (wordsOf({ ...come }) !== wordsOf({ ...message, thinking_blocks }))
+  if (messageWords({ ...come }) !== messageWords({ ...message, thinking_blocks }))
     refusals.add(param, 'must say what the rest of the message says; leave it out if you have changed the rest');
   return blocks.map(withTakenToolId) as ContentBlockParam[];
 }
 
 /** The content of a message as a text that is equal for equal messages. */
-function wordsOf({ content, thinking_blocks: thinking, tool_calls: calls }: Fields): string {
-  const called = listOf(calls).map((call) => {
-    const { name, arguments: given } = fieldsOf(fieldsOf(call).function);
+function messageWords({ content, thinking_blocks: thinking, tool_calls: calls }: Fields): string {
+  const called = listOrEmpty(calls).map((call) => {
+    const { name, arguments: given } = fieldsOrEmpty(fieldsOrEmpty(call).function);
     const parsed = parseJsonText(typeof given === 'string' ? given : '');
-    return { id: fieldsOf(call).id, name, given: parsed.ok ? parsed.value : given };
+    return { id: fieldsOrEmpty(call).id, name, given: parsed.ok ? parsed.value : given };
   });
   return canonicalJson({ content: content ?? '', thinking: thinking ?? [], called });
 }
@@ -198,13 +198,13 @@ function readResult(message: Fields, at: string, refusals: Refusals): ToolResult
     type: 'tool_result',
     tool_use_id: anthropicToolId(refusals.text(message.tool_call_id, `${at}.tool_call_id`)),
     ...(content.length > 0 && { content }),
-    ...cacheMarkOf(message, at, refusals),
+    ...readCacheMark(message, at, refusals),
   };
 }
 
 /** A mark on a message becomes a mark on its last block; thinking takes no mark. */
 function marked(blocks: ContentBlockParam[], message: Fields, at: string, refusals: Refusals): ContentBlockParam[] {
-  const mark = cacheMarkOf(message, at, refusals);
+  const mark = readCacheMark(message, at, refusals);
   const last = blocks.at(-1);
   if (last === undefined || last.type === 'thinking' || last.type === 'redacted_thinking') return blocks;
   return [...blocks.slice(0, -1), { ...mark, ...last }];

@@ -2,9 +2,9 @@
  * Tools, the choice between them, and web search, in Anthropic's form.
  */
 import type { Tool, ToolChoice, WebSearchTool20250305 } from '@anthropic-ai/sdk/resources/messages';
-import { type Fields, fieldsOf, isFields } from '../../vendors/usage/figures.ts';
+import { type Fields, fieldsOrEmpty, isFields } from '../../vendors/usage/figures.ts';
 import { USES_OF_SEARCH_MODEL } from '../demand/demand.ts';
-import { cacheMarkOf } from './messages-content.ts';
+import { readCacheMark } from './messages-content.ts';
 import type { Refusals } from './refusals.ts';
 
 export interface ToolMembers {
@@ -16,10 +16,10 @@ export function toolMembers(body: Fields, refusals: Refusals): ToolMembers {
   const tools = [
     ...refusals
       .list(body.tools, 'tools')
-      .flatMap((tool, index) => readTool(fieldsOf(tool), `tools[${index}]`, refusals)),
+      .flatMap((tool, index) => readTool(fieldsOrEmpty(tool), `tools[${index}]`, refusals)),
     ...webSearch(body.web_search_options, refusals),
   ];
-  const choice = choiceOf(body.tool_choice, refusals);
+  const choice = toToolChoice(body.tool_choice, refusals);
   if (tools.length === 0) {
     // Anthropic refuses a choice without tools.
     if (choice !== undefined && choice.type !== 'auto' && choice.type !== 'none')
@@ -47,15 +47,15 @@ function readTool(tool: Fields, at: string, refusals: Refusals): Tool[] {
     {
       name: refusals.text(name, `${at}.function.name`),
       ...(description != null && { description: refusals.text(description, `${at}.function.description`) }),
-      input_schema: { ...fieldsOf(schema), type: 'object' },
+      input_schema: { ...fieldsOrEmpty(schema), type: 'object' },
       ...(strict === true && { strict }),
-      ...cacheMarkOf(rest, `${at}.function`, refusals),
-      ...cacheMarkOf(tool, at, refusals),
+      ...readCacheMark(rest, `${at}.function`, refusals),
+      ...readCacheMark(tool, at, refusals),
     },
   ];
 }
 
-function choiceOf(choice: unknown, refusals: Refusals): ToolChoice | undefined {
+function toToolChoice(choice: unknown, refusals: Refusals): ToolChoice | undefined {
   switch (choice) {
     case undefined:
     case null:
@@ -66,11 +66,11 @@ function choiceOf(choice: unknown, refusals: Refusals): ToolChoice | undefined {
     case 'required':
       return { type: 'any' };
   }
-  const { type, function: chosen, ...rest } = fieldsOf(choice);
+  const { type, function: chosen, ...rest } = fieldsOrEmpty(choice);
   if (type === 'function') {
     refusals.unknown(rest, [], 'tool_choice');
-    refusals.unknown(fieldsOf(chosen), ['name'], 'tool_choice.function');
-    return { type: 'tool', name: refusals.text(fieldsOf(chosen).name, 'tool_choice.function.name') };
+    refusals.unknown(fieldsOrEmpty(chosen), ['name'], 'tool_choice.function');
+    return { type: 'tool', name: refusals.text(fieldsOrEmpty(chosen).name, 'tool_choice.function.name') };
   }
   const why = type === 'allowed_tools' ? ': name only the allowed tools in `tools`' : '';
   refusals.add('tool_choice', `must be none, auto, required or a function${why}`);

@@ -23,7 +23,7 @@ export class Refusals {
   unknown(fields: Fields, known: readonly string[], at = ''): void {
     for (const [name, value] of Object.entries(fields)) {
       if (value == null || known.includes(name)) continue;
-      this.add(memberOf(at, name), "is not known to have an equivalent in Anthropic's messages API");
+      this.add(memberPath(at, name), "is not known to have an equivalent in Anthropic's messages API");
     }
   }
 
@@ -49,6 +49,6 @@ export class Refusals {
   }
 }
 
-export function memberOf(at: string, name: string): string {
+export function memberPath(at: string, name: string): string {
   return at === '' ? name : `${at}.${name}`;
 }

@@ -5,7 +5,7 @@
 import type { Env } from '../../env.ts';
 import {
   type ArchiveErasure,
-  findErasuresOf,
+  findArchivedErasures,
   HISTORY_KINDS,
   type HistoryDay,
   type HistoryPlace,
@@ -13,13 +13,13 @@ import {
   readHistory,
 } from './days.ts';
 import { type Manifest, readManifest, readMember } from './manifest.ts';
-import { compareText, linesOf, rowOf } from './members.ts';
+import { compareText, parseRow, unpackLines } from './members.ts';
 
 type Rows = AsyncGenerator<HistoryRow[], void>;
 
 /** Rows after a position, in groups of a bounded size. Fails if the archived day changes while it is read. */
 export async function* dayRows(env: Env, day: HistoryDay, after: HistoryPlace | null = null): Rows {
-  const erasures = await findErasuresOf(env, day.organizationId);
+  const erasures = await findArchivedErasures(env, day.organizationId);
   const manifest = env.ARCHIVE ? await readManifest(env, day) : null;
   const stored = rowsInD1(env, day, after);
   for await (const rows of manifest ? merged(rowsInArchive(env, day, manifest, after), stored) : stored)
@@ -39,7 +39,7 @@ async function* rowsInArchive(env: Env, day: HistoryDay, manifest: Manifest, aft
   for (const index of manifest.members.keys()) {
     const next = manifest.members[index + 1];
     if (after && next && comparePlaces({ kind: next.kind, atMs: next.fromMs, id: '' }, after) <= 0) continue;
-    const rows = (await linesOf(await readMember(env, day, manifest, index))).map(rowOf);
+    const rows = (await unpackLines(await readMember(env, day, manifest, index))).map(parseRow);
     yield after ? rows.filter((row) => comparePlaces(row, after) > 0) : rows;
   }
 }

@@ -11,17 +11,17 @@ import { Sha256 } from '../../platform/sha256.ts';
 import { utcDay } from '../../platform/time.ts';
 import type { HistoryDay, HistoryPlace, HistoryRow } from './days.ts';
 import {
-  bucketOf,
+  archiveBucket,
   customersName,
+  dayFolder,
   FORMAT,
-  folderOf,
   type Manifest,
   type Member,
   objectName,
   progressName,
   uploadName,
 } from './manifest.ts';
-import { compress, lineOf, MEMBER_LENGTH_MAX, MEMBER_ROWS_MAX } from './members.ts';
+import { compress, formatRow, MEMBER_LENGTH_MAX, MEMBER_ROWS_MAX } from './members.ts';
 
 /** All parts of an object except the last have this size; R2 requires at least 5 MiB, and accepts 10,000 parts. */
 const PART_BYTES = 8 * 1024 * 1024;
@@ -73,7 +73,7 @@ export class DayWriter {
 
   /** The work that an earlier run stored; `null` if there is none. */
   static async resume(env: Env, day: HistoryDay, generation: string): Promise<DayWriter | null> {
-    const stored = await bucketOf(env).get(folderOf(day) + progressName(generation));
+    const stored = await archiveBucket(env).get(dayFolder(day) + progressName(generation));
     if (!stored) return null;
     const bytes = new Uint8Array(await stored.arrayBuffer());
     const end = bytes.indexOf(0x0a);
@@ -98,7 +98,7 @@ export class DayWriter {
     const isFull = this.#lines.length >= MEMBER_ROWS_MAX || this.#linesLength >= MEMBER_LENGTH_MAX;
     if (this.#linesFrom && (isFull || this.#linesFrom.kind !== row.kind)) await this.#endMember();
     this.#linesFrom ??= { kind: row.kind, atMs: row.atMs, id: row.id };
-    const line = lineOf(row);
+    const line = formatRow(row);
     this.#lines.push(line);
     this.#linesLength += line.length;
     this.#rows += 1;
@@ -125,14 +125,14 @@ export class DayWriter {
       upload: this.#upload,
     };
     const parts = new Blob([`${JSON.stringify(progress)}\n`, customers, ...this.#pending]);
-    await bucketOf(this.#env).put(this.#keyOf(progressName(this.#generation)), await parts.arrayBuffer());
+    await archiveBucket(this.#env).put(this.#keyOf(progressName(this.#generation)), await parts.arrayBuffer());
   }
 
   /** Completes the object. Returns its manifest, which is not written yet; `null` if the day has no rows. */
   async finish(nowMs: number): Promise<Manifest | null> {
     await this.#endMember();
     if (this.#rows === 0) return null;
-    const bucket = bucketOf(this.#env);
+    const bucket = archiveBucket(this.#env);
     const object = objectName(this.#generation);
     const key = this.#keyOf(object);
     if (this.#upload) {
@@ -172,12 +172,12 @@ export class DayWriter {
 
   async #sendPart(bytes: number): Promise<void> {
     if (!this.#upload) {
-      const { uploadId } = await bucketOf(this.#env).createMultipartUpload(
+      const { uploadId } = await archiveBucket(this.#env).createMultipartUpload(
         this.#keyOf(objectName(this.#generation)),
         METADATA,
       );
       // Stored so that the parts can be removed even if this run stops halfway.
-      await bucketOf(this.#env).put(this.#keyOf(uploadName(this.#generation)), uploadId);
+      await archiveBucket(this.#env).put(this.#keyOf(uploadName(this.#generation)), uploadId);
       this.#upload = { uploadId, parts: [] };
     }
     const { uploadId, parts } = this.#upload;
@@ -185,7 +185,7 @@ export class DayWriter {
   }
 
   #resumed(uploadId: string): R2MultipartUpload {
-    return bucketOf(this.#env).resumeMultipartUpload(this.#keyOf(objectName(this.#generation)), uploadId);
+    return archiveBucket(this.#env).resumeMultipartUpload(this.#keyOf(objectName(this.#generation)), uploadId);
   }
 
   #push(bytes: Uint8Array): void {
@@ -208,7 +208,7 @@ export class DayWriter {
   }
 
   #keyOf(name: string): string {
-    return folderOf(this.#day) + name;
+    return dayFolder(this.#day) + name;
   }
 }
 

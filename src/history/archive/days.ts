@@ -275,7 +275,7 @@ export async function findErasedAt(env: Env, { organizationId, customerId }: Cus
 }
 
 /** Erased customers of an organization of whom the archive may still have rows. */
-export async function findErasuresOf(env: Env, organizationId: OrganizationId): Promise<ArchiveErasure[]> {
+export async function findArchivedErasures(env: Env, organizationId: OrganizationId): Promise<ArchiveErasure[]> {
   const db = await database(env, organizationId);
   return db.select().from(archiveErasures).where(eq(archiveErasures.organizationId, organizationId));
 }

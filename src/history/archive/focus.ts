@@ -133,7 +133,7 @@ function rowsOfCall(call: Call, payer: Payer, period: Period): FocusRow[] {
       SkuMeter: component,
       SkuPriceId: `${snapshotId}/${pricingTier}/${component}`,
       SubAccountId: call.customerId,
-      Tags: tagsOf(call.feature, call.tags),
+      Tags: formatTags(call.feature, call.tags),
       x_CallId: call.callId,
       x_CustomerCharge: amount(charges[index] ?? 0n),
       x_UsageSource: outcome.usageSource ?? 'reported',
@@ -171,7 +171,7 @@ function rowsOfEvent(event: MeterEvent, payer: Payer, period: Period): FocusRow[
       SkuMeter: slot,
       SkuPriceId: `${event.usagePlanVersionId}/${slot}`,
       SubAccountId: event.customerId,
-      Tags: tagsOf(event.feature, undefined),
+      Tags: formatTags(event.feature, undefined),
       x_CallId: '',
       x_CustomerCharge: amount(charged),
       x_UsageSource: 'reported',
@@ -203,7 +203,7 @@ const amount = (nano: NanoUsd) => exact(formatUsd(nano));
 const instant = (ms: number) => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 /** Keys and values as in the specification; a tag of a call has no value. */
-function tagsOf(feature: string | undefined, tags: readonly string[] | undefined): string {
+function formatTags(feature: string | undefined, tags: readonly string[] | undefined): string {
   const pairs = {
     ...Object.fromEntries((tags ?? []).map((tag) => [tag, true])),
     ...(feature !== undefined && { feature }),

@@ -51,12 +51,12 @@ export type Manifest = z.infer<typeof Manifest>;
 export type Member = z.infer<typeof Member>;
 
 /** The bucket. Call this only if one is bound. */
-export function bucketOf({ ARCHIVE }: Env): R2Bucket {
+export function archiveBucket({ ARCHIVE }: Env): R2Bucket {
   if (!ARCHIVE) throw new Error('no ARCHIVE is bound');
   return ARCHIVE;
 }
 
-export const folderOf = ({ organizationId, dayMs }: HistoryDay) => `${organizationId}/${utcDay(dayMs)}/`;
+export const dayFolder = ({ organizationId, dayMs }: HistoryDay) => `${organizationId}/${utcDay(dayMs)}/`;
 
 export const MANIFEST_NAME = 'manifest.json';
 export const objectName = (generation: string) => `${generation}.ndjson.gz`;
@@ -78,15 +78,15 @@ export function dayOfKey(key: string): HistoryDay | null {
 
 /** `null` if there is none. Throws if it cannot be read. */
 export async function readManifest(env: Env, day: HistoryDay): Promise<Manifest | null> {
-  const object = await bucketOf(env).get(folderOf(day) + MANIFEST_NAME);
+  const object = await archiveBucket(env).get(dayFolder(day) + MANIFEST_NAME);
   if (!object) return null;
-  const manifest = manifestOf(await object.text(), day);
-  if (!manifest) throw new Error(`the manifest of ${folderOf(day)} cannot be read`);
+  const manifest = parseManifest(await object.text(), day);
+  if (!manifest) throw new Error(`the manifest of ${dayFolder(day)} cannot be read`);
   return manifest;
 }
 
 /** `null` if the text is not a manifest of that day. */
-export function manifestOf(text: string, { organizationId, dayMs }: HistoryDay): Manifest | null {
+export function parseManifest(text: string, { organizationId, dayMs }: HistoryDay): Manifest | null {
   const json = parseJson(text);
   const parsed = Manifest.safeParse(json.ok ? json.value : null);
   if (!parsed.success) return null;
@@ -94,14 +94,14 @@ export function manifestOf(text: string, { organizationId, dayMs }: HistoryDay):
 }
 
 export async function writeManifest(env: Env, day: HistoryDay, manifest: Manifest): Promise<void> {
-  await bucketOf(env).put(folderOf(day) + MANIFEST_NAME, JSON.stringify(manifest), {
+  await archiveBucket(env).put(dayFolder(day) + MANIFEST_NAME, JSON.stringify(manifest), {
     httpMetadata: { contentType: 'application/json' },
   });
 }
 
 /** Removes the parts of uploads that will not be finished. */
 export async function abortUploads(env: Env, day: HistoryDay): Promise<void> {
-  const bucket = bucketOf(env);
+  const bucket = archiveBucket(env);
   for (const key of await listDay(env, day)) {
     const uploadId = key.endsWith('.upload') ? await (await bucket.get(key))?.text() : undefined;
     if (uploadId === undefined) continue;
@@ -113,20 +113,20 @@ export async function abortUploads(env: Env, day: HistoryDay): Promise<void> {
 
 /** Deletes the day's objects except the manifest and the objects that it names. */
 export async function deleteOthers(env: Env, day: HistoryDay, object: string | null): Promise<void> {
-  const folder = folderOf(day);
+  const folder = dayFolder(day);
   const kept = object === null ? [] : [MANIFEST_NAME, object, customersName(object)].map((name) => folder + name);
   const keys = (await listDay(env, day)).filter((key) => !kept.includes(key));
-  if (keys.length > 0) await bucketOf(env).delete(keys);
+  if (keys.length > 0) await archiveBucket(env).delete(keys);
 }
 
 /** The keys of the day's objects. */
 export async function listDay(env: Env, day: HistoryDay): Promise<string[]> {
-  const { objects } = await bucketOf(env).list({ prefix: folderOf(day), limit: DAY_OBJECTS_MAX });
+  const { objects } = await archiveBucket(env).list({ prefix: dayFolder(day), limit: DAY_OBJECTS_MAX });
   return objects.map(({ key }) => key);
 }
 
 /** The range of a member's bytes in the object. */
-function rangeOf({ members, bytes }: Manifest, index: number): { offset: number; length: number } {
+function memberRange({ members, bytes }: Manifest, index: number): { offset: number; length: number } {
   const offset = members[index]?.offset ?? 0;
   return { offset, length: (members[index + 1]?.offset ?? bytes) - offset };
 }
@@ -138,10 +138,10 @@ export async function readMember(
   manifest: Manifest,
   index: number,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const range = rangeOf(manifest, index);
-  const object = await bucketOf(env).get(folderOf(day) + manifest.object, { range });
-  if (!object) throw new Error(`${folderOf(day)}${manifest.object} is missing`);
+  const range = memberRange(manifest, index);
+  const object = await archiveBucket(env).get(dayFolder(day) + manifest.object, { range });
+  if (!object) throw new Error(`${dayFolder(day)}${manifest.object} is missing`);
   const bytes = new Uint8Array(await object.arrayBuffer());
-  if (bytes.length !== range.length) throw new Error(`${folderOf(day)}${manifest.object} is too short`);
+  if (bytes.length !== range.length) throw new Error(`${dayFolder(day)}${manifest.object} is too short`);
   return bytes;
 }

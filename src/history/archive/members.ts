@@ -10,30 +10,30 @@ export const MEMBER_ROWS_MAX = 1_000;
 export const MEMBER_LENGTH_MAX = 4 * 1024 * 1024;
 
 /** A row as its line, with the line end. The record stays unchanged. */
-export function lineOf({ kind, id, customerId, atMs, revision, record }: HistoryRow): string {
+export function formatRow({ kind, id, customerId, atMs, revision, record }: HistoryRow): string {
   const head = JSON.stringify({ kind, id, customerId, atMs, revision });
   return `${head.slice(0, -1)},"record":${record}}\n`;
 }
 
-/** Throws if `lineOf` did not make the line. */
-export function rowOf(line: string): HistoryRow {
+/** Throws if `formatRow` did not make the line. */
+export function parseRow(line: string): HistoryRow {
   const { record, ...row } = JSON.parse(line) as Omit<HistoryRow, 'record'> & { record: unknown };
   return { ...row, record: JSON.stringify(record) };
 }
 
 export async function compress(text: string): Promise<Uint8Array<ArrayBuffer>> {
-  return bytesOf(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip')));
+  return readBytes(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip')));
 }
 
 /** The lines of a member, without their line ends. Throws if the bytes are not a complete member. */
-export async function linesOf(member: Uint8Array<ArrayBuffer>): Promise<string[]> {
-  const bytes = await bytesOf(new Blob([member]).stream().pipeThrough(new DecompressionStream('gzip')));
+export async function unpackLines(member: Uint8Array<ArrayBuffer>): Promise<string[]> {
+  const bytes = await readBytes(new Blob([member]).stream().pipeThrough(new DecompressionStream('gzip')));
   const lines = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).split('\n');
   if (lines.pop() !== '') throw new Error('the last line of a member has no end');
   return lines;
 }
 
-async function bytesOf(stream: ReadableStream): Promise<Uint8Array<ArrayBuffer>> {
+async function readBytes(stream: ReadableStream): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

@@ -10,7 +10,7 @@ import { type BeginOfCall, beginOfCall } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { findErasedAt, type HistoryDay } from './days.ts';
 import { type Manifest, readManifest, readMember } from './manifest.ts';
-import { linesOf, rowOf } from './members.ts';
+import { parseRow, unpackLines } from './members.ts';
 
 /** The most members that one search reads. Nearly every call is in the first, or in the one after it. */
 const MEMBERS_MAX = 24;
@@ -55,12 +55,12 @@ async function findOnDay(env: Env, day: HistoryDay, search: Search): Promise<Cal
 async function findIn(env: Env, day: HistoryDay, manifest: Manifest, search: Search): Promise<Call | null> {
   const { callId, begin } = search;
   const name = `"id":${JSON.stringify(callId)},`;
-  for (const index of membersOf(manifest, begin)) {
+  for (const index of likelyMembers(manifest, begin)) {
     if (search.members <= 0) return null;
     search.members -= 1;
-    for (const line of await linesOf(await readMember(env, day, manifest, index))) {
+    for (const line of await unpackLines(await readMember(env, day, manifest, index))) {
       if (!line.includes(name)) continue;
-      const row = rowOf(line);
+      const row = parseRow(line);
       if (row.id === callId) return JSON.parse(row.record) as Call;
     }
   }
@@ -68,7 +68,7 @@ async function findIn(env: Env, day: HistoryDay, manifest: Manifest, search: Sea
 }
 
 /** The members that may have a call with this begin, the likeliest first. */
-function membersOf({ members }: Manifest, { fromMs, aboutMs, toMs }: BeginOfCall): number[] {
+function likelyMembers({ members }: Manifest, { fromMs, aboutMs, toMs }: BeginOfCall): number[] {
   const found: { index: number; distanceMs: number }[] = [];
   for (const [index, { kind, fromMs: firstMs }] of members.entries()) {
     if (kind !== 'call') break;

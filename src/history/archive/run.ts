@@ -23,7 +23,7 @@ import {
   restartDay,
   takeLease,
 } from './days.ts';
-import { bucketOf, customersName, folderOf, listDay, readManifest } from './manifest.ts';
+import { archiveBucket, customersName, dayFolder, listDay, readManifest } from './manifest.ts';
 import { writeDay } from './write-day.ts';
 
 /**
@@ -110,7 +110,7 @@ async function archiveDays(
       await write(env, day, nowMs, budget);
     } catch (error) {
       const { organizationId } = day;
-      log('error', 'day_not_archived', { organizationId, day: folderOf(day) }, error);
+      log('error', 'day_not_archived', { organizationId, day: dayFolder(day) }, error);
       failures.push(error);
       await restartDay(env, day);
     }
@@ -179,6 +179,6 @@ async function mayHold(
   const manifest = await readManifest(env, day);
   if (!manifest) return false;
   if (!manifest.listsCustomers) return true;
-  const listed = await bucketOf(env).get(folderOf(day) + customersName(manifest.object));
+  const listed = await archiveBucket(env).get(dayFolder(day) + customersName(manifest.object));
   return !listed || new Uint32Array(await listed.arrayBuffer()).includes(stableHash(customerId));
 }

@@ -10,17 +10,17 @@ import { Sha256 } from '../../platform/sha256.ts';
 import { utcDay } from '../../platform/time.ts';
 import { findArchivedDays, type HistoryDay } from './days.ts';
 import {
-  bucketOf,
+  archiveBucket,
   customersName,
+  dayFolder,
   dayOfKey,
-  folderOf,
   listDay,
   MANIFEST_NAME,
   type Manifest,
-  manifestOf,
+  parseManifest,
   readMember,
 } from './manifest.ts';
-import { linesOf } from './members.ts';
+import { unpackLines } from './members.ts';
 
 /** Bytes that one step reads, unless one member has more. */
 const READ_BYTES_MAX = 32 * 1024 * 1024;
@@ -52,14 +52,14 @@ export async function verifyArchive(env: Env, { after, within }: VerifyPlace): P
 /** The next day that is archived according to D1, or that has an object in the bucket, whichever comes first. */
 async function nextDay(env: Env, after: HistoryDay | null): Promise<HistoryDay | null> {
   // After all objects of the day: `/` and digits come before `~`.
-  const startAfter = after ? `${folderOf(after)}~` : undefined;
+  const startAfter = after ? `${dayFolder(after)}~` : undefined;
   const [[archived], listed] = await Promise.all([
     findArchivedDays(env, after, 1),
-    bucketOf(env).list({ limit: 1, ...(startAfter !== undefined && { startAfter }) }),
+    archiveBucket(env).list({ limit: 1, ...(startAfter !== undefined && { startAfter }) }),
   ]);
   const stored = listed.objects[0] ? dayOfKey(listed.objects[0].key) : null;
   if (!archived || !stored) return archived ?? stored;
-  return folderOf(archived) < folderOf(stored) ? archived : stored;
+  return dayFolder(archived) < dayFolder(stored) ? archived : stored;
 }
 
 /** Returns the position within the day at which the next step continues; `null` if the day is done. */
@@ -69,12 +69,12 @@ async function verifyDay(
   begun: VerifyPlace['within'],
   step: VerifiedStep,
 ): Promise<VerifyPlace['within']> {
-  const folder = folderOf(day);
+  const folder = dayFolder(day);
   const report = (name: string, problem: (typeof ARCHIVE_PROBLEMS)[number], detail: string) =>
     step.problems.push({ object: folder + name, problem, detail });
   const keys = await listDay(env, day);
-  const text = await (await bucketOf(env).get(folder + MANIFEST_NAME))?.text();
-  const manifest = text === undefined ? null : manifestOf(text, day);
+  const text = await (await archiveBucket(env).get(folder + MANIFEST_NAME))?.text();
+  const manifest = text === undefined ? null : parseManifest(text, day);
   if (!manifest) {
     if (text !== undefined) report(MANIFEST_NAME, 'DAMAGED', 'it cannot be read');
     else if (await isInD1(env, day)) report(MANIFEST_NAME, 'MISSING', 'the day was archived');
@@ -117,7 +117,7 @@ async function verifyObject(
     const bytes = await readMember(env, day, manifest, member);
     step.bytes += bytes.length;
     sha256.update(bytes);
-    const found = (await linesOf(bytes)).length;
+    const found = (await unpackLines(bytes)).length;
     rows += found;
     step.rows += found;
     if (found !== manifest.members[member]?.rows) {
@@ -125,7 +125,7 @@ async function verifyObject(
       return null;
     }
   }
-  const head = await bucketOf(env).head(folderOf(day) + manifest.object);
+  const head = await archiveBucket(env).head(dayFolder(day) + manifest.object);
   if (head?.size !== manifest.bytes) report(`it has ${head?.size} bytes, not ${manifest.bytes}`);
   else if (sha256.digest() !== manifest.sha256) report('its SHA-256 is not that of the manifest');
   else if (rows !== manifest.rows) report(`it has ${rows} rows, not ${manifest.rows}`);

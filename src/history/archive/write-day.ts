@@ -7,7 +7,7 @@ import type { Env } from '../../env.ts';
 import { dayRows } from './day-rows.ts';
 import { DayWriter } from './day-writer.ts';
 import { beginDay, finishDay, type HistoryDay, isUnchanged } from './days.ts';
-import { abortUploads, bucketOf, deleteOthers, folderOf, MANIFEST_NAME, writeManifest } from './manifest.ts';
+import { abortUploads, archiveBucket, dayFolder, deleteOthers, MANIFEST_NAME, writeManifest } from './manifest.ts';
 
 /**
  * Writes the day; with `writing`, continues an earlier run. Returns whether that is done. It is not done if `isTimeUp`
@@ -37,7 +37,7 @@ export async function writeDay(
   const manifest = await writer.finish(nowMs);
   if (!(await isUnchanged(env, day))) return false;
   if (manifest) await writeManifest(env, day, manifest);
-  else await bucketOf(env).delete(folderOf(day) + MANIFEST_NAME);
+  else await archiveBucket(env).delete(dayFolder(day) + MANIFEST_NAME);
   await deleteOthers(env, day, manifest?.object ?? null);
   await finishDay(env, day, manifest?.rows ?? 0, nowMs);
   return true;

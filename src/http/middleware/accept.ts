@@ -18,7 +18,7 @@ const PARTS = /(?:[^;"]|"(?:\\.|[^"\\])*"?)+/g;
  */
 export function acceptedType(header: string | undefined): string | null {
   if (header === undefined || header === MEDIA_TYPE) return header ?? null;
-  const weights = weightsOf(header);
+  const weights = parseRangeWeights(header);
   const byWildcard = RANGES_OF_DEFAULT.find((range) => weights.has(range));
   const named = [...weights].filter(([range]) => VENDOR_TYPE.test(range));
   const fallback: [string, number] = [MEDIA_TYPE, weights.get(byWildcard ?? '') ?? 0];
@@ -28,25 +28,25 @@ export function acceptedType(header: string | undefined): string | null {
 
 /** Whether the header names `text/csv`, and no type of JSON with the same weight or a higher one. */
 export function prefersCsv(header: string | undefined): boolean {
-  const weights = weightsOf(header ?? '');
+  const weights = parseRangeWeights(header ?? '');
   const csv = weights.get('text/csv') ?? 0;
   const isJson = (range: string) => VENDOR_TYPE.test(range) || range === 'application/json';
   return csv > 0 && [...weights].every(([range, weight]) => !isJson(range) || weight < csv);
 }
 
 /** Each range with its weight, the higher one if it is named twice. */
-function weightsOf(header: string): Map<string, number> {
+function parseRangeWeights(header: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const entry of header.match(ENTRIES) ?? []) {
     const [range = '', ...parameters] = (entry.match(PARTS) ?? []).map((part) => part.trim().toLowerCase());
-    const weight = weightOf(parameters.find((parameter) => /^q\s*=/.test(parameter)));
+    const weight = parseWeight(parameters.find((parameter) => /^q\s*=/.test(parameter)));
     weights.set(range, Math.max(weight, weights.get(range) ?? 0));
   }
   return weights;
 }
 
 /** 1 if there is none, or none that can be read. */
-function weightOf(parameter: string | undefined): number {
+function parseWeight(parameter: string | undefined): number {
   const weight = parameter === undefined ? 1 : Number.parseFloat(parameter.slice(parameter.indexOf('=') + 1));
   return Number.isNaN(weight) ? 1 : weight;
 }

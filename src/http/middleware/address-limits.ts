@@ -56,7 +56,7 @@ async function isBeyond(limit: RateLimit | undefined, { req }: Pick<AppContext, 
   const address = req.header(ADDRESS_HEADER);
   if (!limit || !address) return false;
   try {
-    return !(await limit.limit({ key: networkOf(address) })).success;
+    return !(await limit.limit({ key: addressNetwork(address) })).success;
   } catch (error) {
     log('warn', 'rate_limit_failed', {}, error);
     return false;
@@ -64,7 +64,7 @@ async function isBeyond(limit: RateLimit | undefined, { req }: Pick<AppContext, 
 }
 
 /** The first 64 bits of an IPv6 address: one subscriber usually has all addresses that begin with them. */
-export function networkOf(address: string): string {
+export function addressNetwork(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address.slice(0, ADDRESS_LENGTH_MAX);
   const [head = '', tail] = address.toLowerCase().split('::');
   const before = head.split(':').filter(Boolean);

@@ -122,12 +122,12 @@ async function readBody(
 }
 
 function readQuery(c: AppContext, style: ApiStyle, schema: z.ZodObject): Result<{ value: unknown }> {
-  const named = style.isContract ? namedQuery(schema, queryOf(c)) : { ok: true as const, value: queryOf(c) };
+  const named = style.isContract ? namedQuery(schema, collectQuery(c)) : { ok: true as const, value: collectQuery(c) };
   return named.ok ? validate(schema, named.value) : named;
 }
 
 /** A parameter that occurs once is a text; one that occurs more often is a list. */
-function queryOf(c: AppContext): Record<string, string | string[]> {
+function collectQuery(c: AppContext): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, values]) => [
       name,

@@ -4,7 +4,7 @@
 
 import { type Result, refuse } from '../../contract/errors.ts';
 import type { Security } from '../../contract/operations.ts';
-import { type Credential, credentialOf } from '../../metering/credentials.ts';
+import { type Credential, verifyCredential } from '../../metering/credentials.ts';
 import { namedOperator, requireRole, TOKEN_OPERATOR } from '../../operator/identity.ts';
 import { ACCESS_HEADER } from '../../platform/access-token.ts';
 import { refuseAuthentication } from './address-limits.ts';
@@ -41,7 +41,7 @@ type ApiKeySecurity = Security & { kind: 'apiKey' };
 /** `Authorization` wins over `x-api-key` and Google's `x-goog-api-key`. */
 async function authenticate(c: AppContext): Promise<Result<{ credential: Credential }>> {
   const presented = presentedKey(c);
-  const credential = presented === null ? null : await credentialOf(c.env, presented, deferrer(c));
+  const credential = presented === null ? null : await verifyCredential(c.env, presented, deferrer(c));
   return credential ? { ok: true, credential } : { ok: false, refusal: await refuseAuthentication(c) };
 }
 

@@ -40,7 +40,11 @@ export function answerResponse(c: AppContext, answer: Answer<unknown> | Serializ
   for (const [name, value] of Object.entries(limitHeaders(answer.left))) c.header(name, value);
   const text = answer.text ?? answerText(answer as Accepted<unknown>);
   // The text is a JSON object; the correlation id becomes its last member.
-  return c.body(`${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`, 200, typeOf(c));
+  return c.body(
+    `${text.slice(0, -1)},"correlationId":${JSON.stringify(c.get('correlationId'))}}`,
+    200,
+    contentTypeHeader(c),
+  );
 }
 
 export function refusalResponse(c: AppContext, refusal: Refusal): Response {
@@ -57,11 +61,11 @@ export function refusalResponse(c: AppContext, refusal: Refusal): Response {
       correlationId: c.get('correlationId'),
     },
     status,
-    typeOf(c),
+    contentTypeHeader(c),
   );
 }
 
-const typeOf = (c: AppContext) => ({ 'Content-Type': c.get('mediaType') ?? JSON_TYPE });
+const contentTypeHeader = (c: AppContext) => ({ 'Content-Type': c.get('mediaType') ?? JSON_TYPE });
 
 export function lookupRefusalResponse(c: AppContext, refusal: Refusal<LookupErrorCode>): Response {
   const { code, message } = refusal;
@@ -84,10 +88,10 @@ export const NO_ROUTE = refuse('NOT_FOUND', 'no route has this path');
 
 export const onNotFound = (c: AppContext) => refusalResponse(c, NO_ROUTE.refusal);
 
-export const onError = (error: Error, c: AppContext) => refusalResponse(c, refusalOf(c, error));
+export const onError = (error: Error, c: AppContext) => refusalResponse(c, logAndRefuse(c, error));
 
 /** The refusal for a request that threw an error, which is logged under its correlation id. */
-export function refusalOf(c: Pick<AppContext, 'get' | 'req'>, error: unknown) {
+export function logAndRefuse(c: Pick<AppContext, 'get' | 'req'>, error: unknown) {
   return logThrown('request_failed', { correlationId: c.get('correlationId'), method: c.req.method }, error);
 }
 

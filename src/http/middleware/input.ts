@@ -16,7 +16,7 @@ import { type FormBody, readFormBody } from '../../platform/form-body.ts';
 import { JSON_BOUND_RULES, respelledName } from '../../platform/json.ts';
 import { readJsonBody } from '../../platform/json-body.ts';
 import { JsonText } from '../../platform/json-text.ts';
-import { boundaryOf, type UploadedForm } from '../../platform/multipart.ts';
+import { parseBoundary, type UploadedForm } from '../../platform/multipart.ts';
 import type { RequestBody } from '../../platform/request-body.ts';
 import type { AppContext } from './context.ts';
 
@@ -88,7 +88,7 @@ export async function readForm(c: AppContext, bytesMax: number): Promise<Result<
   const declared = c.req.header('Content-Length');
   if (!c.req.raw.body || declared === '0') return { ok: true, value: {} };
   if (declared !== undefined && Number(declared) > bytesMax) return tooLarge(bytesMax);
-  const boundary = boundaryOf(c.req.header('Content-Type') ?? '') ?? '';
+  const boundary = parseBoundary(c.req.header('Content-Type') ?? '') ?? '';
   const form = await readFormBody(c.req.raw, boundary, bytesMax, REPEATED_FIELDS);
   if (form.ok) return { ok: true, value: form.fields, body: form.body };
   return form.broken === 'bytes' ? tooLarge(bytesMax) : badRequest({ path: form.path, message: form.rule });
@@ -132,7 +132,7 @@ const FORM_RULE =
   'the Content-Type must be multipart/form-data with a boundary of at most 70 characters, and no parameter besides but charset=utf-8';
 
 function isFormType(type: string): boolean {
-  return boundaryOf(type) !== null;
+  return parseBoundary(type) !== null;
 }
 
 function hasBody(c: AppContext): boolean {

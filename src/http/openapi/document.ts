@@ -10,9 +10,9 @@ import { createDocument, type ZodOpenApiObject } from 'zod-openapi';
 import { ErrorEnvelope } from '../../contract/envelope.ts';
 import { AnthropicError, GatewayError, GoogleError } from '../../contract/gateway/answers.ts';
 import { LookupError } from '../../contract/model-lookup.ts';
-import { type Entry, entries, namesOf } from './entries.ts';
+import { type Entry, entries, nameSchemas } from './entries.ts';
 import { errorResponses, otherErrorResponses } from './errors.ts';
-import { HEADERS, operationOf, PARAMETERS } from './operation.ts';
+import { buildOperation, HEADERS, PARAMETERS } from './operation.ts';
 import { exportedSchemas, RENDERING, usedComponents } from './schemas.ts';
 import { INTRODUCTION, SECURITY_SCHEMES, TAGS } from './text.ts';
 import type { OpenApiDocument } from './types.ts';
@@ -48,7 +48,7 @@ function render(): OpenApiDocument {
     tags: TAGS.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
-      schemas: componentsOf(all),
+      schemas: listSchemas(all),
       parameters: PARAMETERS,
       responses: { ...errorResponses(ErrorEnvelope, all), ...otherErrorResponses(OTHER_ERRORS) },
       headers: HEADERS,
@@ -60,13 +60,13 @@ function render(): OpenApiDocument {
 }
 
 /** All schemas with a name of their own or of their operation. */
-function componentsOf(all: readonly Entry[]): Record<string, z.ZodType> {
+function listSchemas(all: readonly Entry[]): Record<string, z.ZodType> {
   const names = exportedSchemas();
-  for (const [schema, name] of all.flatMap(namesOf)) if (!names.has(schema)) names.set(schema, name);
+  for (const [schema, name] of all.flatMap(nameSchemas)) if (!names.has(schema)) names.set(schema, name);
   return Object.fromEntries([...names].map(([schema, name]) => [name, schema]));
 }
 
 function addTo(paths: Record<string, Record<string, unknown>>, entry: Entry): void {
   const { path, method } = entry;
-  paths[path] = { ...paths[path], [method.toLowerCase()]: operationOf(entry, ORIGIN) };
+  paths[path] = { ...paths[path], [method.toLowerCase()]: buildOperation(entry, ORIGIN) };
 }

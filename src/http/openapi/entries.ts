@@ -90,14 +90,14 @@ function fromLookup(operation: LookupOperation): Entry {
 export const entries = once(() => new Map<string, Entry>(allEntries().map((entry) => [entry.id, entry])));
 
 /** The route of an operation. */
-export function routeOf(id: ExampleId): Route {
+export function findRoute(id: ExampleId): Route {
   const entry = entries().get(id);
   if (!entry) throw new Error(`no operation is called ${id}`);
   return entry;
 }
 
 /** Names for the request and answer schemas that are not exported. */
-export function namesOf({ id, body, kind, answer, answerName }: Entry): [z.ZodType, string][] {
+export function nameSchemas({ id, body, kind, answer, answerName }: Entry): [z.ZodType, string][] {
   const operation = kind === 'envelope' ? (operations as Record<string, Operation>)[id] : undefined;
   return [
     ...(body ? [[body, `${capital(id)}Request`] as [z.ZodType, string]] : []),

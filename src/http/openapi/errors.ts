@@ -30,7 +30,7 @@ const MEANING: Record<number, string> = {
  * operator API. A route offers only one type: some generated clients ask for `application/json` whenever it is offered.
  */
 export function errorResponses(schema: z.ZodType, entries: readonly Entry[]) {
-  const used = new Set(entries.flatMap((entry) => Object.values(responsesOf(entry)).map(({ $ref }) => $ref)));
+  const used = new Set(entries.flatMap((entry) => Object.values(listErrorResponses(entry)).map(({ $ref }) => $ref)));
   const responses = Object.entries(MEANING).flatMap(([status, description]) => [
     [`Error${status}`, { description, content: { [MEDIA_TYPE]: { schema } } }] as const,
     [`OperatorError${status}`, { description, content: { 'application/json': { schema } } }] as const,
@@ -73,8 +73,8 @@ const GATEWAY_ERRORS = {
   google: 'GoogleError',
 } as const satisfies Record<ErrorForm, string>;
 
-/** The error responses of a route. Those of the envelope name the operation's own codes. */
-export function responsesOf({ kind, path, security, refusals }: Entry): Record<string, AnswerReference> {
+/** The error responses of a route. Responses in the service's envelope name the operation's own codes. */
+export function listErrorResponses({ kind, path, security, refusals }: Entry): Record<string, AnswerReference> {
   const reference = (name: string): AnswerReference => ({ $ref: RESPONSES_POINTER + name });
   if (kind === 'lookup')
     return {

@@ -8,13 +8,13 @@ import { openPathOperations } from '../../contract/gateway/open-path-operations.
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { LIMIT_HEADERS } from '../../contract/limit-headers.ts';
 import type { Security } from '../../contract/operations.ts';
-import { type Entry, routeOf } from './entries.ts';
-import { responsesOf } from './errors.ts';
+import { type Entry, findRoute } from './entries.ts';
+import { listErrorResponses } from './errors.ts';
 import { EXAMPLES, type Example, type ExampleId, VALUES, type Value } from './examples.ts';
 import { pathParameters, queryParameters } from './schemas.ts';
-import { shellOf } from './shell.ts';
+import { renderShell } from './shell.ts';
 import { concrete } from './steps.ts';
-import { tagOf, WORDS } from './text.ts';
+import { findTag, WORDS } from './text.ts';
 import type { AnswerObject, JsonSchema, OpenApiDocument, Parameter, Reference } from './types.ts';
 
 const JSON_TYPE = 'application/json';
@@ -34,31 +34,31 @@ const STREAMS = new Set<ExampleId>([
   'streamGenerateContent',
 ]);
 
-export function operationOf(entry: Entry, origin: string) {
+export function buildOperation(entry: Entry, origin: string) {
   const { id, summary, path, security, body, form, anyBody } = entry;
   const example = EXAMPLES[id];
   const type = form ? FORM_TYPE : JSON_TYPE;
   const requestBody =
     form && !body
-      ? formOf(entry)
+      ? describeForm(entry)
       : body && {
           required: isBodyRequired(body),
-          content: { [type]: bodyOf(entry, body), ...(anyBody && { [BYTES_TYPE]: { schema: {} } }) },
+          content: { [type]: describeBody(entry, body), ...(anyBody && { [BYTES_TYPE]: { schema: {} } }) },
         };
   return {
     operationId: id,
     summary,
-    ...(descriptionOf(entry) && { description: descriptionOf(entry) }),
-    tags: [tagOf(path)],
-    security: securityOf(security),
+    ...(describeAccess(entry) && { description: describeAccess(entry) }),
+    tags: [findTag(path)],
+    security: buildSecurity(security),
     parameters: [...inPath(entry, example), ...inQuery(entry, example), ...inHeaders(entry)],
     ...(requestBody && { requestBody }),
-    responses: { '200': success(entry), ...responsesOf(entry) },
-    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: shellOf(id, origin, routeOf) }],
+    responses: { '200': success(entry), ...listErrorResponses(entry) },
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: renderShell(id, origin, findRoute) }],
   };
 }
 
-function bodyOf({ id }: Entry, body: z.ZodType) {
+function describeBody({ id }: Entry, body: z.ZodType) {
   const example = EXAMPLES[id].body;
   return { schema: body, ...(example !== undefined && { example: concrete(example) }) };
 }
@@ -90,7 +90,7 @@ function binary(description: string): JsonSchema {
   return { type: 'string', contentMediaType: 'application/octet-stream', description };
 }
 
-function formOf({ id }: Entry) {
+function describeForm({ id }: Entry) {
   const form = FORMS[id];
   if (!form) throw new Error(`the form of ${id} is not described`);
   const { description, fields: properties } = form;
@@ -105,7 +105,7 @@ function success(entry: Entry) {
   const types = lines ? ['application/x-ndjson'] : vendorType ? [MEDIA_TYPE] : [plainType];
   const streams = STREAMS.has(id);
   const content = Object.fromEntries(types.map((type) => [type, { schema }]));
-  const links = linksOf(entry);
+  const links = buildLinks(entry);
   const what = lines
     ? 'A line of JSON for each'
     : codes.length > 0
@@ -115,7 +115,7 @@ function success(entry: Entry) {
   const asCsv = csv ? '. With `Accept: text/csv` all items as CSV, one line each' : '';
   return {
     description: what + asCsv,
-    headers: headersOf(kind, id),
+    headers: headerReferences(kind, id),
     content: {
       ...content,
       ...(streams && { [EVENT_STREAM]: { schema: { type: 'string', description: 'Server-sent events' } } }),
@@ -125,15 +125,15 @@ function success(entry: Entry) {
   };
 }
 
-function headersOf(kind: Entry['kind'], id: ExampleId): Record<string, Reference> {
+function headerReferences(kind: Entry['kind'], id: ExampleId): Record<string, Reference> {
   const names =
     kind === 'lookup'
       ? ['ETag', 'Cache-Control']
-      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER, ...limitsOf(id)] : gatewayHeaders(id))];
+      : [CORRELATION_HEADER, ...(kind === 'envelope' ? [REPLAY_HEADER, ...limitHeaderNames(id)] : gatewayHeaders(id))];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-function limitsOf(id: ExampleId): string[] {
+function limitHeaderNames(id: ExampleId): string[] {
   return id === 'beginCall' || id === 'endCall' ? Object.values(LIMIT_HEADERS) : [];
 }
 
@@ -169,7 +169,7 @@ function gatewayHeaders(id: ExampleId): string[] {
 }
 
 /** Links from fields of the answer to path parameters of other operations. */
-function linksOf({ id, kind }: Entry): NonNullable<AnswerObject['links']> {
+function buildLinks({ id, kind }: Entry): NonNullable<AnswerObject['links']> {
   const links: NonNullable<AnswerObject['links']> = {};
   for (const [name, value] of Object.entries<Value>(VALUES)) {
     if (value.from !== id) continue;
@@ -231,9 +231,9 @@ function inHeaders({ kind, method, id }: Entry): Reference[] {
 }
 
 /** Makes `CustomerId`, `CustomerUserId`, `Feature`, `Tags`. */
-const parameterOf = (label: string) => label.charAt(0).toUpperCase() + label.slice(1);
+const capitalize = (label: string) => label.charAt(0).toUpperCase() + label.slice(1);
 const LABELS = Object.keys(LABEL_HEADERS) as (keyof typeof LABEL_HEADERS)[];
-const LABEL_PARAMETERS = LABELS.map(parameterOf);
+const LABEL_PARAMETERS = LABELS.map(capitalize);
 
 export const PARAMETERS: Record<string, Parameter> = {
   IdempotencyKey: {
@@ -251,7 +251,7 @@ export const PARAMETERS: Record<string, Parameter> = {
   },
   ...Object.fromEntries(
     LABELS.map((label) => [
-      parameterOf(label),
+      capitalize(label),
       {
         name: LABEL_HEADERS[label],
         in: 'header',
@@ -299,7 +299,7 @@ export const HEADERS: OpenApiDocument['components']['headers'] = {
   'Cache-Control': header('How long you may cache the answer: never past its `validUntil`'),
 };
 
-function securityOf(security: Security | null): Record<string, string[]>[] {
+function buildSecurity(security: Security | null): Record<string, string[]>[] {
   if (security === null) return [];
   if (security.kind === 'operator') return [{ operatorToken: [] }, { accessToken: [] }];
   const { scopes, anyScope, clientScope } = security;
@@ -310,7 +310,7 @@ function securityOf(security: Security | null): Record<string, string[]>[] {
   ];
 }
 
-function descriptionOf({ security, kind }: Entry): string {
+function describeAccess({ security, kind }: Entry): string {
   if (security === null) return 'Public: no credential is needed, and any page may send the request.';
   if (security.kind === 'operator') return `A named operator needs the role \`${security.role}\`.`;
   const { scopes, anyScope, clientScope } = security;

@@ -78,12 +78,12 @@ export function exportedSchemas(): Map<z.ZodType, string> {
 
 /** The parameters of a path, which are text. */
 export function pathParameters(schema: z.ZodType): Record<string, JsonSchema> {
-  return fieldsOf(schema, 'input').properties ?? {};
+  return toJsonSchema(schema, 'input').properties ?? {};
 }
 
 /** The parameters of a query. They are sent as text, so the parsed types say more. */
 export function queryParameters(schema: z.ZodType): { properties: Record<string, JsonSchema>; required: string[] } {
-  const [sent, read] = [fieldsOf(schema, 'input'), fieldsOf(schema, 'output')];
+  const [sent, read] = [toJsonSchema(schema, 'input'), toJsonSchema(schema, 'output')];
   const properties = Object.entries(sent.properties ?? {}).map(([name, property]) => {
     const known = property.type ?? property.enum ?? property.anyOf;
     const answered = read.properties?.[name] ?? {};
@@ -95,7 +95,7 @@ export function queryParameters(schema: z.ZodType): { properties: Record<string,
   return { properties: Object.fromEntries(properties), required: sent.required ?? [] };
 }
 
-function fieldsOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',

@@ -22,15 +22,15 @@ export type RouteOf = (id: ExampleId) => Route;
 const VARIABLE = /\$([A-Z_]+)/g;
 
 /** The example of an operation with all requests that it needs, one command per line. */
-export function shellOf(id: ExampleId, origin: string, routeOf: RouteOf): string {
+export function renderShell(id: ExampleId, origin: string, findRoute: RouteOf): string {
   const lines = stepsBefore(id).map(({ id: needed, example, value }) => {
-    const command = curl(routeOf(needed), example, origin);
+    const command = curl(findRoute(needed), example, origin);
     if (!value) return `${command} -o /dev/null`;
     // Takes the first match: the content of the answer may have the same field.
     const pick = `grep -o '"${value.field}": *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;
     return `${value.name}=$(${command} | ${pick})`;
   });
-  return [...lines, curl(routeOf(id), EXAMPLES[id], origin, ' \\\n  ')].join('\n');
+  return [...lines, curl(findRoute(id), EXAMPLES[id], origin, ' \\\n  ')].join('\n');
 }
 
 function curl(route: Route, example: Example, origin: string, separator = ' '): string {
@@ -41,11 +41,11 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
   const parts = [
     'curl -sS',
     ...(method === 'GET' || (method === 'POST' && (sends || upload)) ? [] : [`-X ${method}`]),
-    quoted(origin + addressOf(route, example)),
+    quoted(origin + exampleAddress(route, example)),
     ...(token ? [`-H ${quoted(`Authorization: Bearer ${token}`)}`] : []),
     ...(vendorType ? [`-H ${quoted(`Accept: ${MEDIA_TYPE}`)}`] : []),
     ...(sends ? [`-H 'Content-Type: application/json'`] : []),
-    ...(upload ? formOf(upload) : []),
+    ...(upload ? formLines(upload) : []),
     ...(bodyFile !== undefined
       ? [`--data-binary @${bodyFile}`]
       : body !== undefined
@@ -57,7 +57,7 @@ function curl(route: Route, example: Example, origin: string, separator = ' '): 
 }
 
 /** The command before creates the file. */
-function formOf({ fields, file: { field, name } }: NonNullable<Example['upload']>): string[] {
+function formLines({ fields, file: { field, name } }: NonNullable<Example['upload']>): string[] {
   const plain = Object.entries(fields).map(
     ([name, value]) => `-F ${/[^\w/.-]/.test(value) ? literal(`${name}=${value}`) : `${name}=${value}`}`,
   );
@@ -65,7 +65,7 @@ function formOf({ fields, file: { field, name } }: NonNullable<Example['upload']
 }
 
 /** Path and query with the example's values; variables stay. */
-export function addressOf({ path }: Pick<Route, 'path'>, { params, query }: Example): string {
+export function exampleAddress({ path }: Pick<Route, 'path'>, { params, query }: Example): string {
   const address = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params?.[name] ?? '';
     return value.startsWith('$') ? value : encodeURIComponent(value);

@@ -27,7 +27,7 @@ export function stepsBefore(id: ExampleId): Step[] {
       prepare(merged);
       steps.push({ id: needed, example: merged });
     }
-    for (const name of variablesOf(example)) {
+    for (const name of listVariables(example)) {
       const value = (VALUES as Record<string, Value>)[name];
       if (!value || known.has(name)) continue;
       known.add(name);
@@ -41,7 +41,7 @@ export function stepsBefore(id: ExampleId): Step[] {
 }
 
 /** The variables that an example uses, the credential's among them. */
-function variablesOf({ params, query, body, credential }: Example): string[] {
+function listVariables({ params, query, body, credential }: Example): string[] {
   return [...JSON.stringify([params, query, body, credential]).matchAll(VARIABLE)].map(([, name]) => name ?? '');
 }
 

@@ -86,7 +86,7 @@ export const TAGS: readonly Tag[] = [
   { name: 'Operator: service', description: 'Catalog, events, health', pattern: /^\/operator\// },
 ];
 
-export function tagOf(path: string): string {
+export function findTag(path: string): string {
   const tag = TAGS.find(({ pattern }) => pattern.test(path));
   if (!tag) throw new Error(`no tag is for ${path}`);
   return tag.name;

@@ -11,33 +11,33 @@ import { incrementMeter } from '../../metering/increment-meter.ts';
 import { callsCsv, readCalls } from '../../metering/list-calls.ts';
 import { readCall } from '../../metering/read-call.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
-import { callerOf, headerKeyOf, mount, mountCsvList } from './mount.ts';
+import { getCaller, headerKey, mount, mountCsvList } from './mount.ts';
 
 export function mountCalls(app: Hono<AppEnv>): void {
-  mount(app, operations.beginCall, (c, { body }) => beginCall(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.endCall, (c, { body }) => endCall(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.makeCall, (c, { body }) => makeCall(callerOf(c), body, headerKeyOf(c), () => c.req.raw.signal));
+  mount(app, operations.beginCall, (c, { body }) => beginCall(getCaller(c), body, headerKey(c)));
+  mount(app, operations.endCall, (c, { body }) => endCall(getCaller(c), body, headerKey(c)));
+  mount(app, operations.makeCall, (c, { body }) => makeCall(getCaller(c), body, headerKey(c), () => c.req.raw.signal));
   mountCsvList(
     app,
     operations.listCalls,
     (c, page, { query }) => {
-      const { env, organization } = callerOf(c);
+      const { env, organization } = getCaller(c);
       return readCalls(env, organization.organizationId, query, page);
     },
     callsCsv,
   );
-  mount(app, operations.readCall, (c, { params }) => readCall(callerOf(c), params.callId));
-  mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(correctorOf(c), params.callId, body));
+  mount(app, operations.readCall, (c, { params }) => readCall(getCaller(c), params.callId));
+  mount(app, operations.incrementMeter, (c, { body }) => incrementMeter(getCaller(c), body, headerKey(c)));
+  mount(app, operations.reverseCall, (c, { params, body }) => reverseCall(buildCorrector(c), params.callId, body));
   mount(app, operations.amendCall, (c, { params, body }) =>
-    amendCall({ ...callerOf(c), by: BY_APPLICATION }, params.callId, body, headerKeyOf(c)),
+    amendCall({ ...getCaller(c), by: BY_APPLICATION }, params.callId, body, headerKey(c)),
   );
   mount(app, operations.reverseMeterEvent, (c, { params, body }) =>
-    reverseMeterEvent(correctorOf(c), params.eventId, body),
+    reverseMeterEvent(buildCorrector(c), params.eventId, body),
   );
 }
 
-function correctorOf(c: AppContext): Corrector {
-  const { env, organization, limits } = callerOf(c);
+function buildCorrector(c: AppContext): Corrector {
+  const { env, organization, limits } = getCaller(c);
   return { env, organizationId: organization.organizationId, by: BY_APPLICATION, limits };
 }

@@ -13,21 +13,23 @@ import {
   startJob,
 } from '../../metering/compression.ts';
 import type { AppContext, AppEnv } from '../middleware/context.ts';
-import { callerOf, headerKeyOf, mount } from './mount.ts';
+import { getCaller, headerKey, mount } from './mount.ts';
 
 export function mountCompression(app: Hono<AppEnv>): void {
   mount(app, operations.compressPrompt, (c, { body }) =>
-    compressPrompt(callerOf(c), body, headerKeyOf(c), sessionOf(c)),
+    compressPrompt(getCaller(c), body, headerKey(c), callerSession(c)),
   );
-  mount(app, operations.authorizeCompression, (c, { body }) => authorizeCompression(callerOf(c), body, sessionOf(c)));
-  mount(app, operations.readCompressionProfile, (c) => readProfile(callerOf(c)));
-  mount(app, operations.saveCompressionProfile, (c, { body }) => replaceProfile(callerOf(c), body));
-  mount(app, operations.readCompressionSummary, (c, { query }) => readSummary(callerOf(c), query));
-  mount(app, operations.startCompressionJob, (c, { body }) => startJob(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.readCompressionJob, (c, { params }) => readJob(callerOf(c), params.jobId));
+  mount(app, operations.authorizeCompression, (c, { body }) =>
+    authorizeCompression(getCaller(c), body, callerSession(c)),
+  );
+  mount(app, operations.readCompressionProfile, (c) => readProfile(getCaller(c)));
+  mount(app, operations.saveCompressionProfile, (c, { body }) => replaceProfile(getCaller(c), body));
+  mount(app, operations.readCompressionSummary, (c, { query }) => readSummary(getCaller(c), query));
+  mount(app, operations.startCompressionJob, (c, { body }) => startJob(getCaller(c), body, headerKey(c)));
+  mount(app, operations.readCompressionJob, (c, { params }) => readJob(getCaller(c), params.jobId));
 }
 
 /** The customer of a session token; `undefined` for an API key. */
-function sessionOf(c: AppContext) {
+function callerSession(c: AppContext) {
   return c.get('credential').session;
 }

@@ -8,22 +8,22 @@ import { provisionCustomer, readUsage } from '../../metering/customers.ts';
 import { listUsagePlans } from '../../metering/lists.ts';
 import { customersCsv, listCustomers } from '../../readings/customer-list/list-customers.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { callerOf, headerKeyOf, mount, mountCsvList, mountList } from './mount.ts';
+import { getCaller, headerKey, mount, mountCsvList, mountList } from './mount.ts';
 
 export function mountCustomers(app: Hono<AppEnv>): void {
-  mount(app, operations.provisionCustomer, (c, { body }) => provisionCustomer(callerOf(c), body, headerKeyOf(c)));
-  mount(app, operations.readUsage, (c, { params }) => readUsage(callerOf(c), params.customerId));
+  mount(app, operations.provisionCustomer, (c, { body }) => provisionCustomer(getCaller(c), body, headerKey(c)));
+  mount(app, operations.readUsage, (c, { params }) => readUsage(getCaller(c), params.customerId));
   mount(app, operations.changePlan, (c, { params, body }) =>
-    changePlan(callerOf(c), params.customerId, body, headerKeyOf(c)),
+    changePlan(getCaller(c), params.customerId, body, headerKey(c)),
   );
   mount(app, operations.replenishCustomer, (c, { params, body }) =>
-    replenishCustomer(callerOf(c), params.customerId, body, headerKeyOf(c)),
+    replenishCustomer(getCaller(c), params.customerId, body, headerKey(c)),
   );
   mountCsvList(
     app,
     operations.listCustomers,
-    (c, page, { query }) => listCustomers(callerOf(c), query, page),
+    (c, page, { query }) => listCustomers(getCaller(c), query, page),
     customersCsv,
   );
-  mountList(app, operations.listUsagePlans, (c, page) => listUsagePlans(callerOf(c), page));
+  mountList(app, operations.listUsagePlans, (c, page) => listUsagePlans(getCaller(c), page));
 }

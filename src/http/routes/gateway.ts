@@ -39,8 +39,8 @@ import { closedField } from '../../gateway/session-rules.ts';
 import { ByteBody } from '../../platform/byte-body.ts';
 import type { ApiStyle, SessionCredential } from '../middleware/check-request.ts';
 import { type AppContext, type AppEnv, NO_SNIFF, NO_STORE } from '../middleware/context.ts';
-import { refusalOf } from '../middleware/error-envelopes.ts';
-import { callerOf, headerKeyOf, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
+import { logAndRefuse } from '../middleware/error-envelopes.ts';
+import { getCaller, headerKey, type Input, mountMethodNotAllowed, mountRoute } from './mount.ts';
 
 type Handler<O extends GatewayOperation> = (c: AppContext, input: Input<O>) => Promise<GatewayAnswer>;
 
@@ -76,7 +76,7 @@ const ERROR_BODIES: Readonly<Record<ErrorForm, ErrorBody>> = {
 /** An app of its own, so that exceptions are answered in its envelope too. */
 export function gateway(): Hono<AppEnv> {
   const app = new Hono<AppEnv>();
-  app.onError((error, c) => respond(c, refusalAnswer(refusalOf(c, error), errorBodyOf(c))));
+  app.onError((error, c) => respond(c, refusalAnswer(logAndRefuse(c, error), errorBody(c))));
   mountModels(app);
   mountResponses(app);
   mountFiles(app);
@@ -87,7 +87,7 @@ export function gateway(): Hono<AppEnv> {
   return app;
 }
 
-function formOf(c: AppContext): ErrorForm {
+function errorForm(c: AppContext): ErrorForm {
   return errorFormAt(c.req.path, clientOf(c));
 }
 
@@ -95,8 +95,8 @@ function clientOf({ req }: AppContext): ErrorForm {
   return clientForm({ header: (name) => req.header(name), query: (name) => req.query(name) });
 }
 
-function errorBodyOf(c: AppContext): ErrorBody {
-  return ERROR_BODIES[formOf(c)];
+function errorBody(c: AppContext): ErrorBody {
+  return ERROR_BODIES[errorForm(c)];
 }
 
 /** The answer to a path under `/v1/` that is not a route. */
@@ -110,13 +110,13 @@ function mountModels(app: Hono<AppEnv>): void {
   const call =
     (dialect: Dialect): Handler<ModelOperation> =>
     (c, { body, text }) =>
-      callModel(callerOf(c), {
+      callModel(getCaller(c), {
         dialect,
-        request: requestOf(c, dialect, body),
+        request: addressedRequest(c, dialect, body),
         text,
-        labels: labelsOf(c),
-        toVendor: toVendorOf(c),
-        headerKey: headerKeyOf(c),
+        labels: readLabels(c),
+        toVendor: headersForVendor(c),
+        headerKey: headerKey(c),
         session: c.get('credential').session,
         requestId: c.get('correlationId'),
         clientSignal: () => c.req.raw.signal,
@@ -127,13 +127,13 @@ function mountModels(app: Hono<AppEnv>): void {
       const inPath = modelInPath(c);
       const request = { ...(body as object | undefined), ...(inPath !== '' && { model: inPath }) } as ModelRequest;
       const requestId = c.get('correlationId');
-      return countTokens(callerOf(c), counting, request, { toVendor: toVendorOf(c), requestId });
+      return countTokens(getCaller(c), counting, request, { toVendor: headersForVendor(c), requestId });
     });
   }
   for (const operation of [gatewayOperations.listModels, gatewayOperations.listGoogleModels])
-    mount(app, operation, (c, { query }) => LIST_MODELS[formOf(c)](callerOf(c), query));
+    mount(app, operation, (c, { query }) => LIST_MODELS[errorForm(c)](getCaller(c), query));
   for (const operation of [gatewayOperations.retrieveModel, gatewayOperations.retrieveGoogleModel])
-    mount(app, operation, (c) => RETRIEVE_MODEL[formOf(c)](callerOf(c), c.req.param('model') ?? ''));
+    mount(app, operation, (c) => RETRIEVE_MODEL[errorForm(c)](getCaller(c), c.req.param('model') ?? ''));
 }
 
 const LIST_MODELS = { openai: listModels, anthropic: listAnthropicModels, google: listGoogleModels } as const;
@@ -144,7 +144,7 @@ const RETRIEVE_MODEL = {
 } as const;
 
 /** The request with what its address says of it. */
-function requestOf(c: AppContext, dialect: Dialect, body: Omit<ModelRequest, 'model'>): ModelRequest {
+function addressedRequest(c: AppContext, dialect: Dialect, body: Omit<ModelRequest, 'model'>): ModelRequest {
   const addressed = dialect.addressed?.(modelInPath(c), (name) => c.req.query(name));
   return { ...body, ...addressed } as ModelRequest;
 }
@@ -164,7 +164,7 @@ function mountResponses(app: Hono<AppEnv>): void {
 
 function mountFiles(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.uploadFile, (c, { body }) =>
-    uploadFile(callerOf(c), body, toVendorOf(c), c.get('correlationId')),
+    uploadFile(getCaller(c), body, headersForVendor(c), c.get('correlationId')),
   );
   passList(app, gatewayOperations.listFiles, 'files');
   pass(app, gatewayOperations.retrieveFile, (id) => `files/${id}`);
@@ -176,10 +176,10 @@ function mountUploads(app: Hono<AppEnv>): void {
   passJson(app, gatewayOperations.createUpload, () => 'uploads');
   mount(app, gatewayOperations.addUploadPart, async (c, { body }) => {
     const id = c.req.param('id') ?? '';
-    if (!VENDOR_ID.test(id) || !(await isOwn(callerOf(c), id))) return noObject();
+    if (!VENDOR_ID.test(id) || !(await isOwn(getCaller(c), id))) return noObject();
     const checkOf = (boundary: string) => new WholeForm(boundary);
-    const passed = { path: `uploads/${id}/parts`, headers: toVendorOf(c), checkOf };
-    return passForm(callerOf(c), body, passed, c.get('correlationId'));
+    const passed = { path: `uploads/${id}/parts`, headers: headersForVendor(c), checkOf };
+    return passForm(getCaller(c), body, passed, c.get('correlationId'));
   });
   passJson(app, gatewayOperations.completeUpload, (id) => `uploads/${id}/complete`);
   pass(app, gatewayOperations.cancelUpload, (id) => `uploads/${id}/cancel`);
@@ -187,17 +187,17 @@ function mountUploads(app: Hono<AppEnv>): void {
 
 function mountBatches(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.createBatch, (c, { body }) =>
-    createBatch(callerOf(c), {
+    createBatch(getCaller(c), {
       request: body,
-      labels: labelsOf(c),
-      headerKey: headerKeyOf(c),
+      labels: readLabels(c),
+      headerKey: headerKey(c),
       requestId: c.get('correlationId'),
     }),
   );
   passList(app, gatewayOperations.listBatches, 'batches');
   mount(app, gatewayOperations.retrieveBatch, async (c) => {
     const id = c.req.param('id') ?? '';
-    return VENDOR_ID.test(id) ? readBatch(callerOf(c), id, c.get('correlationId')) : noObject();
+    return VENDOR_ID.test(id) ? readBatch(getCaller(c), id, c.get('correlationId')) : noObject();
   });
   pass(app, gatewayOperations.cancelBatch, (id) => `batches/${id}/cancel`);
 }
@@ -205,14 +205,14 @@ function mountBatches(app: Hono<AppEnv>): void {
 function mountOpenPaths(app: Hono<AppEnv>): void {
   for (const operation of Object.values<GatewayOperation>(openPathOperations)) {
     mount(app, operation, (c, { body, text }) =>
-      callOpenPath(callerOf(c), {
+      callOpenPath(getCaller(c), {
         method: operation.method,
         address: c.req.url,
         request: (body ?? {}) as z.infer<typeof OpenPathRequest>,
         text: text ?? NO_BODY,
-        labels: labelsOf(c),
-        toVendor: { ...toVendorOf(c), accept: c.req.header('Accept') ?? '*/*' },
-        headerKey: operation.method === 'POST' ? headerKeyOf(c) : null,
+        labels: readLabels(c),
+        toVendor: { ...headersForVendor(c), accept: c.req.header('Accept') ?? '*/*' },
+        headerKey: operation.method === 'POST' ? headerKey(c) : null,
         session: undefined,
         requestId: c.get('correlationId'),
         clientSignal: () => c.req.raw.signal,
@@ -227,15 +227,15 @@ const NO_BODY = new ByteBody(new Uint8Array(), '');
 function pass(app: Hono<AppEnv>, operation: GatewayOperation, path: (id: string) => string): void {
   mount(app, operation, async (c) => {
     const passed = keptRequest(c, operation, path);
-    return passed ? passKept(callerOf(c), passed, c.get('correlationId')) : noObject();
+    return passed ? passKept(getCaller(c), passed, c.get('correlationId')) : noObject();
   });
 }
 
 /** Passes a request for a list. */
 function passList(app: Hono<AppEnv>, operation: GatewayOperation, path: string): void {
   mount(app, operation, (c) => {
-    const passed = { method: operation.method, path: path + new URL(c.req.url).search, headers: toVendorOf(c) };
-    return listKept(callerOf(c), passed, c.get('correlationId'));
+    const passed = { method: operation.method, path: path + new URL(c.req.url).search, headers: headersForVendor(c) };
+    return listKept(getCaller(c), passed, c.get('correlationId'));
   });
 }
 
@@ -245,7 +245,7 @@ function passJson(app: Hono<AppEnv>, operation: JsonOperation, path: (id: string
     const passed = keptRequest(c, operation, path);
     if (!passed) return noObject();
     const json = { body: text.changed(body, withoutOwnFields(body)), contentType: 'application/json' };
-    return makeKept(callerOf(c), { ...passed, ...json }, c.get('correlationId'));
+    return makeKept(getCaller(c), { ...passed, ...json }, c.get('correlationId'));
   });
 }
 
@@ -256,11 +256,11 @@ function keptRequest(c: AppContext, { method }: GatewayOperation, path: (id: str
   const objectId = c.req.param('id');
   if (objectId !== undefined && !VENDOR_ID.test(objectId)) return null;
   const address = path(objectId ?? '') + new URL(c.req.url).search;
-  return { method, path: address, headers: toVendorOf(c), objectId };
+  return { method, path: address, headers: headersForVendor(c), objectId };
 }
 
 /** Google's SDK asks for the first version by default, which has the same forms; models are there in all forms. */
-const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
+const googleVersions = <O extends GatewayOperation>(operation: O): O[] =>
   /^\/v1beta\/.+:\w+$/.test(operation.path)
     ? [operation, { ...operation, path: operation.path.replace('/v1beta/', '/v1/') }]
     : [operation];
@@ -269,7 +269,7 @@ const versionsOf = <O extends GatewayOperation>(operation: O): O[] =>
 function mount<O extends GatewayOperation>(app: Hono<AppEnv>, operation: O, handler: Handler<O>): void {
   if (operation.security.clientScope)
     app.use(operation.path, (c, next) => (c.req.header('Origin') === undefined ? next() : browsers(c, next)));
-  for (const version of versionsOf(operation))
+  for (const version of googleVersions(operation))
     mountRoute(app, STYLE, version, async (c, input) => respond(c, await handler(c, input)));
 }
 
@@ -284,7 +284,7 @@ function checkSessionBody({ organization }: SessionCredential, body: unknown, pa
 /** The answer to a request that reached no use case. After too many failed authentications, a retry does not help. */
 function refuseRequest(c: AppContext, refusal: Refusal): Response {
   const final = refusal.code === 'RATE_LIMITED' && { retry: false };
-  return respond(c, refusalAnswer({ ...refusal, ...final }, errorBodyOf(c)));
+  return respond(c, refusalAnswer({ ...refusal, ...final }, errorBody(c)));
 }
 
 /** Statuses whose answers have no body. */
@@ -302,11 +302,11 @@ function respond(c: AppContext, { status, headers, body }: GatewayAnswer): Respo
   return new Response(WITHOUT_BODY.has(status) ? null : body, { status, headers: { ...own, ...headers } });
 }
 
-function labelsOf(c: AppContext) {
+function readLabels(c: AppContext) {
   return headerLabels((name) => c.req.header(name));
 }
 
 /** The headers of the request that a vendor gets; none of a browser's. */
-function toVendorOf(c: AppContext): Record<string, string> {
+function headersForVendor(c: AppContext): Record<string, string> {
   return c.get('credential').session ? {} : headersToVendor((name) => c.req.header(name));
 }

@@ -23,7 +23,7 @@ const PREFLIGHT_SECONDS = 86_400;
  */
 export function cachedLookup(request: Request, env: AppEnv['Bindings']): Response | null {
   if (request.method !== 'GET') return null;
-  const asked = askedOf(request.url);
+  const asked = askedPath(request.url);
   const nowMs = Date.now();
   const answer = asked === null ? null : cachedAnswer(env, asked, nowMs);
   return answer && send(request, answer, nowMs);
@@ -43,7 +43,7 @@ export function modelLookup(): Hono<AppEnv> {
     // The router answers HEAD like GET; the contract has only GET.
     if (c.req.raw.method === 'HEAD') return next();
     const nowMs = Date.now();
-    const asked = askedOf(c.req.raw.url) ?? '';
+    const asked = askedPath(c.req.raw.url) ?? '';
     const found = await lookUp(c.env, asked, c.req.query(), nowMs, deferrer(c), () => refuseManyLookups(c));
     return found.ok ? send(c.req.raw, found.answer, nowMs) : lookupRefusalResponse(c, found.refusal);
   });
@@ -56,7 +56,7 @@ export function modelLookup(): Hono<AppEnv> {
 }
 
 /** Raw path and query after the lookup's own path; `null` for the address of another route. */
-function askedOf(url: string): string | null {
+function askedPath(url: string): string | null {
   const path = url.indexOf('/', url.indexOf('//') + 2);
   return url.startsWith(LOOKUP_PATH, path) ? url.slice(path + LOOKUP_PATH.length) : null;
 }

@@ -108,7 +108,7 @@ export function mountRoute<O extends RouteSpec>(
     const checked = await checkRequest(c, style, operation);
     if (!checked.ok) return style.refuse(c, checked.refusal);
     const session = operation.isFree ? c.get('credential').session : undefined;
-    const counted = session ? await countSessionRequest(callerOf(c), session.customerId, session) : checked;
+    const counted = session ? await countSessionRequest(getCaller(c), session.customerId, session) : checked;
     if (!counted.ok) return style.refuse(c, counted.refusal);
     const response = await handler(c, checked.input as Input<O>);
     if (operation.isChange) await settleChange(c.env, c.get('credential').keyId, response);
@@ -147,12 +147,12 @@ export function honoPath({ path }: RouteSpec): string {
 }
 
 /** The caller of a request with an API key. */
-export function callerOf(c: AppContext): Caller {
+export function getCaller(c: AppContext): Caller {
   const { organization, limits } = c.get('credential');
   return { env: c.env, organization, defer: deferrer(c), limits };
 }
 
 /** The idempotency key of the header, which the route has checked. */
-export function headerKeyOf(c: AppContext): string | null {
+export function headerKey(c: AppContext): string | null {
   return c.req.header(IDEMPOTENCY_HEADER) ?? null;
 }

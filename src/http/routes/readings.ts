@@ -13,34 +13,34 @@ import { summaryCsv } from '../../readings/usage/summary-csv.ts';
 import { readUsageContext } from '../../readings/usage/usage-context.ts';
 import { readUsageSummary } from '../../readings/usage/usage-summary.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { callerOf, mount, mountCsv, mountCsvList, mountList } from './mount.ts';
+import { getCaller, mount, mountCsv, mountCsvList, mountList } from './mount.ts';
 
 export function mountReadings(app: Hono<AppEnv>): void {
   mount(app, operations.readUsageContext, (c, { params, query }) =>
-    readUsageContext(callerOf(c), params.customerId, query),
+    readUsageContext(getCaller(c), params.customerId, query),
   );
-  mount(app, operations.readForecast, (c, { params, query }) => readForecast(callerOf(c), params.customerId, query));
+  mount(app, operations.readForecast, (c, { params, query }) => readForecast(getCaller(c), params.customerId, query));
   mountCsvList(
     app,
     operations.listLedger,
-    (c, page, { params, query }) => listLedger(callerOf(c), params.customerId, query, page),
+    (c, page, { params, query }) => listLedger(getCaller(c), params.customerId, query, page),
     ledgerCsv,
   );
-  mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(callerOf(c), query, page));
+  mountList(app, operations.readUsageAnomalies, (c, page, { query }) => readAnomalies(getCaller(c), query, page));
   mountCsvList(
     app,
     operations.readEvents,
     (c, page, { query }) => {
-      const { env, organization } = callerOf(c);
+      const { env, organization } = getCaller(c);
       return readEvents(env, organization.organizationId, query, page);
     },
     eventsCsv,
   );
-  mountCsv(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(callerOf(c), query), summaryCsv);
+  mountCsv(app, operations.readUsageSummary, (c, { query }) => readUsageSummary(getCaller(c), query), summaryCsv);
   mountCsvList(
     app,
     operations.readModelRadar,
-    (c, page, { query }) => readModelRadar(callerOf(c), query, page),
+    (c, page, { query }) => readModelRadar(getCaller(c), query, page),
     radarCsv,
   );
 }

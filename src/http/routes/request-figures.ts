@@ -22,7 +22,7 @@ export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
   const startedMs = Date.now();
   await next();
   const nowMs = Date.now();
-  const kind = kindOf(c.req.path);
+  const kind = requestKind(c.req.path);
   if (kind !== null && isServed(c.res.status)) count(kind, c.res.status, { startedMs, nowMs });
   if (held.value.size === 0 || nowMs - sentMs.value < SEND_MS) return;
   const figures = [...held.value.values()];
@@ -34,7 +34,7 @@ export const requestFigures: MiddlewareHandler<AppEnv> = async (c, next) => {
 };
 
 /** `null` for pages, and for operators' requests. */
-function kindOf(path: string): RequestKind | null {
+function requestKind(path: string): RequestKind | null {
   if (path === '/call_begin') return 'begin';
   if (path === '/call_end') return 'end';
   if (/^\/(console|operator|embed|docs)(\/|$)/.test(path)) return null;

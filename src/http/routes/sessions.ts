@@ -5,13 +5,13 @@ import type { Hono } from 'hono';
 import { operations } from '../../contract/operations.ts';
 import { createClientSession, createEmbedSession } from '../../metering/sessions.ts';
 import type { AppEnv } from '../middleware/context.ts';
-import { callerOf, mount } from './mount.ts';
+import { getCaller, mount } from './mount.ts';
 
 export function mountSessions(app: Hono<AppEnv>): void {
   for (const operation of [operations.createClientSession, operations.createGatewaySession]) {
-    mount(app, operation, (c, { body }) => createClientSession(callerOf(c), c.get('credential'), body));
+    mount(app, operation, (c, { body }) => createClientSession(getCaller(c), c.get('credential'), body));
   }
   mount(app, operations.createEmbedSession, (c, { body }) =>
-    createEmbedSession(callerOf(c), c.get('credential'), body, new URL(c.req.url).origin),
+    createEmbedSession(getCaller(c), c.get('credential'), body, new URL(c.req.url).origin),
   );
 }

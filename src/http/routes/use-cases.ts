@@ -5,13 +5,13 @@ import type { Hono } from 'hono';
 import type { z } from 'zod';
 import type { ListQuery } from '../../contract/fields.ts';
 import type { ListedRefusal, Operation } from '../../contract/operations.ts';
-import { keySpaceOf } from '../../operator/identity.ts';
+import { idempotencySpace } from '../../operator/identity.ts';
 import type { AnyInput, AnyUseCase, Requester } from '../../operator/operation.ts';
 import { CSV_TYPE } from '../../platform/csv.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { prefersCsv } from '../middleware/accept.ts';
 import { type AppContext, type AppEnv, deferrer } from '../middleware/context.ts';
-import { headerKeyOf, mount, NO_SUCH_PAGE } from './mount.ts';
+import { headerKey, mount, NO_SUCH_PAGE } from './mount.ts';
 
 /** A use case of the operator whose entry has the data, the result code and the listed refusals of an own operation. */
 type UseCaseLike<O extends Operation> = AnyUseCase & {
@@ -60,7 +60,7 @@ function operatorIn(c: AppContext, { method, operationId }: Operation): Requeste
     ...common(c, method),
     by: 'operator',
     actor: operator.name,
-    keySpace: keySpaceOf(operationId, operator),
+    keySpace: idempotencySpace(operationId, operator),
   };
 }
 
@@ -80,6 +80,6 @@ function common(c: AppContext, method: Operation['method']) {
     defer: deferrer(c),
     origin: new URL(c.req.url).origin,
     correlationId: c.get('correlationId'),
-    idempotencyKey: method === 'POST' ? headerKeyOf(c) : null,
+    idempotencyKey: method === 'POST' ? headerKey(c) : null,
   };
 }

@@ -10,7 +10,7 @@ import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { usageDrops } from './drops.ts';
 import { BUCKETS_MAX, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 import { denialBursts, errorBursts } from './error-bursts.ts';
-import { daysOf, grainsOf } from './grain.ts';
+import { buildGrains, dailyGrain } from './grain.ts';
 import { newcomers } from './newcomers.ts';
 import { cacheRateDrops, costPerCallShifts } from './shifts.ts';
 import { silences } from './silence.ts';
@@ -23,8 +23,8 @@ export function detectAnomalies(buckets: readonly UsageBucket[], resolution: 'ho
   // Whole days, aligned to the end of the series.
   const whole = buckets.slice(buckets.length % perDay);
   if (whole.length < ANOMALY_DAYS_MIN * perDay) return [];
-  const grains = grainsOf(whole, perDay);
-  const days = daysOf(grains);
+  const grains = buildGrains(whole, perDay);
+  const days = dailyGrain(grains);
   const silent = silences(days);
   const episodes = [
     ...spendSpikes(grains, silent),

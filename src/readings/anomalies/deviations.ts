@@ -60,10 +60,10 @@ export function deviations({ buckets, perDay }: Grain, asked: Question): Deviati
   const first = DAYS_PER_WEEK * perDay;
   const measured = observed.length - first;
   const noise = believedNoise(relativeNoise(observed.slice(first), expected.slice(first), unit), measured);
-  const limitOf = (chance: number) => limitForFew(scoreLimit(CHANCE_DAYS * perDay, chance), measured);
-  const limit = limitOf(perDay === 1 ? DAY_CHANCE : PART_CHANCE);
+  const scoreLimitFor = (chance: number) => limitForFew(scoreLimit(CHANCE_DAYS * perDay, chance), measured);
+  const limit = scoreLimitFor(perDay === 1 ? DAY_CHANCE : PART_CHANCE);
   const large = observed.length / perDay > FEW_DAYS_MAX ? LARGE : LARGE_OF_FEW;
-  const largeLimit = perDay === 1 ? limitOf(large.chance) : limit;
+  const largeLimit = perDay === 1 ? scoreLimitFor(large.chance) : limit;
 
   const score = scoreFor(unit, noise);
   const scores = observed.map((value, at) => sign * score(value, expected[at] ?? 0));

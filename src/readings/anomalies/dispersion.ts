@@ -39,8 +39,8 @@ export function relativeNoise(observed: readonly number[], expected: readonly nu
   observed.forEach((value, at) => {
     const mean = (expected[at] ?? 0) / unit;
     if (mean < EXPECTED_MIN) return;
-    counts.push(rootOf(value / unit));
-    means.push(rootOf(mean));
+    counts.push(shiftedRoot(value / unit));
+    means.push(shiftedRoot(mean));
   });
   if (counts.length === 0) return RELATIVE_NOISE_MAX;
   // Whether deviations are larger than in a normal distribution. They are counted, because that needs no sorting.
@@ -88,10 +88,10 @@ export function scoreFor(unit: number, noise: number): Score {
 }
 
 function scoreOfCounts(count: number, mean: number, noise: number): number {
-  return stable(rootOf(count), noise) - stable(rootOf(mean), noise);
+  return stable(shiftedRoot(count), noise) - stable(shiftedRoot(mean), noise);
 }
 
-function rootOf(count: number): number {
+function shiftedRoot(count: number): number {
   return Math.sqrt(count + COUNT_SHIFT);
 }
 

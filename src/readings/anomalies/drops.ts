@@ -25,14 +25,14 @@ export function usageDrops(days: readonly UsageBucket[], silent: readonly Episod
       endMs: found.endMs,
       expected: rounded(found.expected, 1),
       observed: found.observed,
-      severity: severityOf(share),
+      severity: dropSeverity(share),
       evidence: { ratio: rounded(share, 2), ...found.evidence },
     };
   });
   return unlessFoundBefore(silent, drops);
 }
 
-function severityOf(share: number): Severity {
+function dropSeverity(share: number): Severity {
   if (share <= SEVERE_SHARES.HIGH) return 'HIGH';
   return share <= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
 }

@@ -76,12 +76,12 @@ export const BUCKETS_MAX = 2_500;
  */
 export function episodeId({ kind, startMs, evidence }: Episode, customerId: CustomerId | null): string {
   const day = utcDay(startMs);
-  const about = subjectOf(evidence) ?? '';
+  const about = episodeSubject(evidence) ?? '';
   return [kind, day, customerId ?? '', about].map(encodeURIComponent).join(':');
 }
 
 /** The model or feature that an episode concerns. */
-export function subjectOf({ modelKey, feature }: { modelKey?: unknown; feature?: unknown }): string | undefined {
+export function episodeSubject({ modelKey, feature }: { modelKey?: unknown; feature?: unknown }): string | undefined {
   const subject = modelKey ?? feature;
   return subject === undefined ? undefined : String(subject);
 }
@@ -92,7 +92,7 @@ export function gradeSeverity(figure: number, lowest: { MEDIUM: number; HIGH: nu
   return figure >= lowest.MEDIUM ? 'MEDIUM' : 'LOW';
 }
 
-export const dayOf = (atMs: number) => Math.floor(atMs / DAY_MS);
+export const dayNumber = (atMs: number) => Math.floor(atMs / DAY_MS);
 
 /** The days that lie inside one of the episodes. */
 export function idleDays(buckets: readonly UsageBucket[], perDay: number, episodes: readonly Episode[]): boolean[] {

@@ -33,7 +33,7 @@ export interface Contribution {
 export type Usage = Omit<SpanUsage, 'place'> & { customerId?: CustomerId };
 
 /** The explained hours of an episode, and the same hours of the week before. */
-export function spansOf(
+export function explainedSpans(
   { startMs, endMs }: Pick<Episode, 'startMs' | 'endMs'>,
   customerId: CustomerId | null,
 ): [Span, Span] {
@@ -55,15 +55,15 @@ interface Compared {
  * and feature; `customers` is the usage of the customers who are known by name.
  */
 export function contributions(kind: AnomalyKind, all: Compared, customers: Compared): Contribution[] {
-  const is = measureOf(kind, all.now);
-  const was = measureOf(kind, all.before);
+  const is = chooseMeasure(kind, all.now);
+  const was = chooseMeasure(kind, all.before);
   const total = sum(all.now.map(is)) - sum(all.before.map(was));
   if (total === 0) return [];
   return DIMENSIONS.flatMap((dimension) => {
     const { now, before } = dimension === 'customer' ? customers : all;
     const changes = new Map<string, number>();
     const add = (usage: Usage, change: number) => {
-      const key = keyOf(usage, dimension);
+      const key = dimensionKey(usage, dimension);
       if (key !== '') changes.set(key, (changes.get(key) ?? 0) + change);
     };
     for (const usage of now) add(usage, is(usage));
@@ -82,12 +82,12 @@ export function contributions(kind: AnomalyKind, all: Compared, customers: Compa
   });
 }
 
-function keyOf(usage: Usage, dimension: Contribution['dimension']): string {
+function dimensionKey(usage: Usage, dimension: Contribution['dimension']): string {
   return dimension === 'customer' ? (usage.customerId ?? '') : usage[dimension];
 }
 
 /** The part of an episode's observed quantity that a row adds; `all` is the usage that contains the row. */
-function measureOf(kind: AnomalyKind, all: readonly Usage[]): (usage: Usage) => number {
+function chooseMeasure(kind: AnomalyKind, all: readonly Usage[]): (usage: Usage) => number {
   const ended = (outcome: string) => (usage: Usage) => (usage.outcome === outcome ? usage.calls : 0);
   switch (kind) {
     case 'USAGE_DROP':

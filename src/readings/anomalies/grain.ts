@@ -8,7 +8,7 @@
 
 import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { dayOf, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
+import { dayNumber, type Episode, NO_USAGE, type UsageBucket } from './episode.ts';
 
 /**
  * The probability that a detector raises a false alarm on a series without anomalies, over all its buckets, at each
@@ -25,7 +25,7 @@ export interface Grain {
 }
 
 /** The resolutions at which a series has enough whole days, the finest first. */
-export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain[] {
+export function buildGrains(buckets: readonly UsageBucket[], perDay: number): Grain[] {
   const sizes = GRAINS[perDay] ?? [1];
   return sizes
     .map((size) => ({ buckets: size === 1 ? [...buckets] : joined(buckets, perDay, size), perDay: perDay / size }))
@@ -33,7 +33,7 @@ export function grainsOf(buckets: readonly UsageBucket[], perDay: number): Grain
 }
 
 /** The series by the day. Empty if it has too few whole days. */
-export function daysOf(grains: readonly Grain[]): readonly UsageBucket[] {
+export function dailyGrain(grains: readonly Grain[]): readonly UsageBucket[] {
   return grains.find((grain) => grain.perDay === 1)?.buckets ?? [];
 }
 
@@ -83,7 +83,7 @@ export function oneADay(
   buckets: readonly { startMs: number }[],
 ): [number, number][] {
   const result: [number, number][] = [];
-  const dayAt = (at: number) => dayOf(buckets[at]?.startMs ?? 0);
+  const dayAt = (at: number) => dayNumber(buckets[at]?.startMs ?? 0);
   for (const [start, end] of found) {
     const last = result[result.length - 1];
     if (last && dayAt(last[0]) === dayAt(start)) last[1] = end;
@@ -100,6 +100,6 @@ export function unlessFoundBefore(found: readonly Episode[], coarser: readonly E
 /** Whether a period overlaps a found episode, or begins on the same UTC day. */
 export function isTaken(found: readonly Episode[], { startMs, endMs }: { startMs: number; endMs: number }): boolean {
   return found.some(
-    (finer) => (finer.startMs < endMs && startMs < finer.endMs) || dayOf(finer.startMs) === dayOf(startMs),
+    (finer) => (finer.startMs < endMs && startMs < finer.endMs) || dayNumber(finer.startMs) === dayNumber(startMs),
   );
 }

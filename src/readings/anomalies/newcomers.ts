@@ -25,10 +25,10 @@ const NEWCOMERS = [
 type Newcomers = (typeof NEWCOMERS)[number];
 
 export function newcomers(buckets: readonly UsageBucket[]): Episode[] {
-  return NEWCOMERS.flatMap((newcomer) => newOf(buckets, newcomer));
+  return NEWCOMERS.flatMap((newcomer) => findNewcomers(buckets, newcomer));
 }
 
-function newOf(buckets: readonly UsageBucket[], newcomer: Newcomers): Episode[] {
+function findNewcomers(buckets: readonly UsageBucket[], newcomer: Newcomers): Episode[] {
   const startMs = buckets[0]?.startMs ?? 0;
   const known = new Set<string>();
   const episodes: Episode[] = [];

@@ -21,12 +21,12 @@ import {
 import { sumUsage } from '../../history/usage.ts';
 import { readUsageOfSpans, type Span } from '../../history/usage-of-spans.ts';
 import type { Reader } from '../../metering/caller.ts';
-import { type PageRequest, pageOf } from '../../platform/page.ts';
+import { makePage, type PageRequest } from '../../platform/page.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
 import { dayBuckets, detectAnomalies, hourBuckets, type Used } from './detect.ts';
-import { dayOf, type Episode, episodeId, UNITS, type UsageBucket } from './episode.ts';
-import { contributions, spansOf, type Usage } from './explain.ts';
-import { sentenceOf } from './sentences.ts';
+import { dayNumber, type Episode, episodeId, UNITS, type UsageBucket } from './episode.ts';
+import { contributions, explainedSpans, type Usage } from './explain.ts';
+import { episodeSentence } from './sentences.ts';
 import { shareRises } from './shifts.ts';
 
 const CUSTOMERS_MAX = 20;
@@ -60,14 +60,14 @@ export async function readAnomalies(
     ...largest.flatMap((id) => {
       const own = daily.filter((row) => row.customerId === id);
       // A share refers to the organization's days, also to those before the customer's first day.
-      const days = dayBuckets(bucketsOf(own), { fromMs: firstMs, toMs });
-      const shared = days.map(({ startMs }) => spend.get(dayOf(startMs)) ?? 0);
+      const days = dayBuckets(buildBuckets(own), { fromMs: firstMs, toMs });
+      const shared = days.map(({ startMs }) => spend.get(dayNumber(startMs)) ?? 0);
       const episodes = [...detectAnomalies(series(dayBuckets, own, toMs), 'day'), ...shareRises(days, shared)];
       return episodes.map((episode) => ({ customerId: id, episode }));
     }),
   ].sort((a, b) => b.episode.startMs - a.episode.startMs);
-  const first = after === null ? 0 : found.findIndex((item) => idOf(item) === after) + 1;
-  const { items, nextCursor } = pageOf(found.slice(first), limit, idOf);
+  const first = after === null ? 0 : found.findIndex((item) => foundId(item) === after) + 1;
+  const { items, nextCursor } = makePage(found.slice(first), limit, foundId);
   const data: AnomaliesData = {
     period: { startedAt: iso(fromMs), endedAt: iso(toMs) },
     asOf: iso(toMs),
@@ -78,11 +78,11 @@ export async function readAnomalies(
   return accept('USAGE_ANOMALIES_READ', data, nowMs);
 }
 
-const idOf = ({ customerId, episode }: Found) => episodeId(episode, customerId);
+const foundId = ({ customerId, episode }: Found) => episodeId(episode, customerId);
 
 /** Starts at the first use: earlier days are not usual days, and the first model is not a new one. */
 function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: number): UsageBucket[] {
-  const buckets = bucketsOf(rows);
+  const buckets = buildBuckets(rows);
   const firstMs = buckets.reduce((first, { startMs }) => Math.min(first, startMs), toMs);
   return fill(buckets, { fromMs: firstMs, toMs });
 }
@@ -91,7 +91,7 @@ function series(fill: typeof hourBuckets, rows: readonly SpendRow[], toMs: numbe
 function spendByDay(buckets: readonly UsageBucket[]): ReadonlyMap<number, number> {
   const spend = new Map<number, number>();
   for (const bucket of buckets) {
-    const day = dayOf(bucket.startMs);
+    const day = dayNumber(bucket.startMs);
     spend.set(day, (spend.get(day) ?? 0) + bucket.spend);
   }
   return spend;
@@ -104,7 +104,7 @@ async function largestCustomers(env: Env, organizationId: OrganizationId, period
 }
 
 /** Combines a row of all usage and the rows of new models and features into one bucket. */
-function bucketsOf(rows: readonly SpendRow[]): Used[] {
+function buildBuckets(rows: readonly SpendRow[]): Used[] {
   const buckets = new Map<number, Used>();
   const newcomers: SpendRow[] = [];
   for (const row of rows) {
@@ -129,7 +129,7 @@ async function explained(
   found: readonly Found[],
   daily: readonly SpendRow[],
 ): Promise<AnomaliesData['items']> {
-  const spans = found.map(({ customerId, episode }) => spansOf(episode, customerId));
+  const spans = found.map(({ customerId, episode }) => explainedSpans(episode, customerId));
   const usage = await readUsageOfSpans(env, organizationId, spans.flat());
   return found.map(({ customerId, episode }, at) => {
     const [now, before] = spans[at] as [Span, Span];
@@ -139,13 +139,15 @@ async function explained(
         now: usage.filter(({ place }) => place === 2 * at),
         before: usage.filter(({ place }) => place === 2 * at + 1),
       },
-      customerId === null ? { now: daysOf(daily, now), before: daysOf(daily, before) } : { now: [], before: [] },
+      customerId === null
+        ? { now: customerDays(daily, now), before: customerDays(daily, before) }
+        : { now: [], before: [] },
     );
     return {
       id: episodeId(episode, customerId),
       customerId,
       kind: episode.kind,
-      summary: sentenceOf(episode, explainedBy),
+      summary: episodeSentence(episode, explainedBy),
       startedAt: iso(episode.startMs),
       endedAt: iso(episode.endMs),
       unit: UNITS[episode.kind],
@@ -159,7 +161,7 @@ async function explained(
 }
 
 /** The usage of customers on the days of a span. */
-function daysOf(daily: readonly SpendRow[], { fromMs, toMs }: Span): Usage[] {
+function customerDays(daily: readonly SpendRow[], { fromMs, toMs }: Span): Usage[] {
   const none = { feature: '', model: '', inputTokens: 0, cachedInputTokens: 0 };
   return daily
     .filter(({ dimension, startMs }) => dimension === 'all' && startMs < toMs && startMs + DAY_MS > fromMs)

@@ -2,7 +2,7 @@
  * An episode as one sentence for people: the event, its time, the usual value, and the explanation.
  */
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
-import { type Episode, subjectOf } from './episode.ts';
+import { type Episode, episodeSubject } from './episode.ts';
 import type { Contribution } from './explain.ts';
 
 /** The least share of the change that a contribution needs to be named in the sentence. */
@@ -23,13 +23,13 @@ const calls = (count: number) => (count === 0 ? 'No calls' : count === 1 ? '1 ca
 const times = (ratio: number) => `${numbers.format(ratio)} times`;
 const figure = (value: unknown) => Number(value ?? 0);
 
-export function sentenceOf(episode: Episode, explainedBy: readonly Contribution[]): string {
+export function episodeSentence(episode: Episode, explainedBy: readonly Contribution[]): string {
   return [whatHappened(episode), ...mostly(episode, explainedBy)].join(' ');
 }
 
 function whatHappened({ kind, startMs, endMs, expected, observed, evidence }: Episode): string {
-  const when = timeOf({ startMs, endMs });
-  const subject = subjectOf(evidence);
+  const when = timeWords({ startMs, endMs });
+  const subject = episodeSubject(evidence);
   switch (kind) {
     case 'SPEND_SPIKE':
       return `Spent ${usd(observed)} ${when}; usual is ${usd(expected)} (${times(figure(evidence.ratio))}).`;
@@ -60,13 +60,14 @@ function mostly({ kind, evidence }: Episode, explainedBy: readonly Contribution[
   if (kind === 'SILENCE') return [];
   const named = new Map<string, string>();
   for (const { dimension, key, share, among } of explainedBy)
-    if (share >= MOSTLY && among > 1 && !named.has(dimension) && key !== subjectOf(evidence)) named.set(dimension, key);
+    if (share >= MOSTLY && among > 1 && !named.has(dimension) && key !== episodeSubject(evidence))
+      named.set(dimension, key);
   const parts = [...named].map(([dimension, key]) => `${dimension} ${key}`);
   return parts.length === 0 ? [] : [`Mostly ${parts.join(', ')}.`];
 }
 
 /** `on 13 Nov`, `from 13 to 15 Nov`, `on 13 Nov from 14:00 to 17:00 UTC`. */
-function timeOf({ startMs, endMs }: { startMs: number; endMs: number }): string {
+function timeWords({ startMs, endMs }: { startMs: number; endMs: number }): string {
   const lastMs = endMs - HOUR_MS;
   const [first, last] = [dates.format(startMs), dates.format(lastMs)];
   if (startMs % DAY_MS === 0 && endMs % DAY_MS === 0)

@@ -69,9 +69,9 @@ export function costPerCallShifts(days: readonly UsageBucket[]): Episode[] {
     scaled: Math.log,
     isAway: (ratio, usual) => ratio >= COST_RATIO_MIN * usual || ratio * COST_RATIO_MIN <= usual,
   };
-  return shiftsOf(parts, rule).map((shift) => {
+  return findShifts(parts, rule).map((shift) => {
     const times = shift.ratio / shift.usual;
-    return episodeOf('COST_PER_CALL_SHIFT', days, shift, 9, severityBy(times, SEVERE_COST_RATIOS), {
+    return shiftEpisode('COST_PER_CALL_SHIFT', days, shift, 9, severityBy(times, SEVERE_COST_RATIOS), {
       ratio: rounded(times, 2),
     });
   });
@@ -88,9 +88,9 @@ export function cacheRateDrops(days: readonly UsageBucket[]): Episode[] {
     scaled: (rate) => rate,
     isAway: (rate, usual) => usual - rate >= Math.max(POINTS_MIN, CACHE_LOSS_MIN * usual),
   };
-  return shiftsOf(parts, rule).map((shift) => {
+  return findShifts(parts, rule).map((shift) => {
     const lost = 1 - shift.ratio / shift.usual;
-    return episodeOf('CACHE_RATE_DROP', days, shift, 4, severityBy(lost, SEVERE_CACHE_LOSSES), {
+    return shiftEpisode('CACHE_RATE_DROP', days, shift, 4, severityBy(lost, SEVERE_CACHE_LOSSES), {
       lostShare: rounded(lost, 4),
     });
   });
@@ -107,15 +107,15 @@ export function shareRises(days: readonly UsageBucket[], all: readonly number[])
     scaled: (share) => share,
     isAway: (share, usual) => share - usual >= POINTS_MIN && share >= SHARE_RATIO_MIN * usual,
   };
-  return shiftsOf(parts, rule).map((shift) => {
+  return findShifts(parts, rule).map((shift) => {
     const added = shift.ratio - shift.usual;
-    return episodeOf('CUSTOMER_SHARE_RISE', days, shift, 4, severityBy(added, SEVERE_SHARES_ADDED), {
+    return shiftEpisode('CUSTOMER_SHARE_RISE', days, shift, 4, severityBy(added, SEVERE_SHARES_ADDED), {
       addedShare: rounded(added, 4),
     });
   });
 }
 
-function shiftsOf(parts: readonly Parts[], rule: Rule): Shift[] {
+function findShifts(parts: readonly Parts[], rule: Rule): Shift[] {
   const ratios = parts.map((day) => (day ? day.part / day.whole : null));
   const shifts: Shift[] = [];
   for (let start = BEFORE_DAYS_MIN; start + SHIFT_DAYS_MIN <= ratios.length; start += 1) {
@@ -161,7 +161,7 @@ function shiftAt(parts: readonly Parts[], ratios: readonly (number | null)[], st
   return { start, end, usual, ratio: part / whole, evidence };
 }
 
-function episodeOf(
+function shiftEpisode(
   kind: Episode['kind'],
   days: readonly UsageBucket[],
   shift: Shift,

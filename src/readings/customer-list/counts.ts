@@ -3,7 +3,7 @@
  */
 import type { ListCustomersQuery } from '../../contract/customers.ts';
 import { countCustomers, countMarked } from '../../history/customers.ts';
-import { filterOf, type ListScope } from './filters.ts';
+import { buildCustomerFilter, type ListScope } from './filters.ts';
 
 /** Counts as many customers as one page looks at: more may exist if `isAll` is false. */
 export async function countListed(
@@ -11,7 +11,12 @@ export async function countListed(
   query: Omit<ListCustomersQuery, 'limit' | 'cursor' | 'sort'>,
   nowMs: number,
 ) {
-  return countCustomers(scope.env, scope.organization.organizationId, await filterOf(scope, query, nowMs), nowMs);
+  return countCustomers(
+    scope.env,
+    scope.organization.organizationId,
+    await buildCustomerFilter(scope, query, nowMs),
+    nowMs,
+  );
 }
 
 /** Counts for the questions whose customers have an index. */

@@ -56,12 +56,12 @@ export async function readCustomerFigures(
   return new Map(
     [...courses].map(([customerId, course]) => [
       customerId,
-      { ...figuresOf(course, ending, isKept), earnings: earnings.get(customerId) },
+      { ...buildFigures(course, ending, isKept), earnings: earnings.get(customerId) },
     ]),
   );
 }
 
-function figuresOf(
+function buildFigures(
   { spans, models, recentCalls, recentlyFailed }: CustomerCourse,
   ending: ReadonlyMap<string, RadarModel>,
   isKept: boolean,

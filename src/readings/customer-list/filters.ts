@@ -38,7 +38,7 @@ export function sinceDays(days: number, nowMs: number): number {
 
 export const failedSince = (nowMs: number) => sinceDays(FAILING_DAYS, nowMs);
 
-export async function filterOf(
+export async function buildCustomerFilter(
   scope: ListScope,
   query: Omit<ListCustomersQuery, 'limit' | 'cursor' | 'sort'>,
   nowMs: number,

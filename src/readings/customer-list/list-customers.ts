@@ -9,9 +9,9 @@ import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd, nanoOfParts, usdFromNano } from '../../domain/money.ts';
 import type { CustomerRow } from '../../history/customer-order.ts';
 import { findCustomers } from '../../history/customers.ts';
-import { csvOf, exact } from '../../platform/csv.ts';
+import { exact, formatCsv } from '../../platform/csv.ts';
 import type { Page, PageRequest } from '../../platform/page.ts';
-import { filterOf, type ListScope } from './filters.ts';
+import { buildCustomerFilter, type ListScope } from './filters.ts';
 
 /** The most lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;
@@ -24,7 +24,7 @@ export async function listCustomers(
 ): Promise<AnswerTo<'listCustomers'>> {
   const nowMs = Date.now();
   const asked = page ?? { limit: CSV_ROWS_MAX, after: null };
-  const filter = await filterOf(scope, query, nowMs);
+  const filter = await buildCustomerFilter(scope, query, nowMs);
   const { organizationId } = scope.organization;
   const { items, nextCursor } = await findCustomers(scope.env, organizationId, filter, asked, { sort, nowMs });
   return accept('CUSTOMERS_LISTED', { items: items.map((row) => present(row, nowMs)), nextCursor }, nowMs);
@@ -68,7 +68,7 @@ function worstMeter(
 
 /** A line for each customer; its columns are the members of an item of the list. */
 export function customersCsv({ items }: Pick<Page<CustomerListItem>, 'items'>): string {
-  return csvOf(
+  return formatCsv(
     {
       customerId: ({ customerId }: CustomerListItem) => customerId,
       customerFriendlyName: ({ customerFriendlyName }) => customerFriendlyName,

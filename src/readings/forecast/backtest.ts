@@ -6,8 +6,8 @@
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { sum } from '../statistics.ts';
-import { type History, phaseOf } from './history.ts';
-import { levelsAt, MEMORIES, weightsOf } from './level.ts';
+import { type History, weekPhase } from './history.ts';
+import { levelsAt, MEMORIES, weighMemories } from './level.ts';
 import { weeklyRhythm } from './rhythm.ts';
 
 /** The weight of an error against that of an error one day younger: half in two weeks. */
@@ -44,9 +44,9 @@ export function expectations({ days, weekendShares }: History): Expectation[] {
   for (let origin = first; origin <= days.length; origin += 1) {
     const factors = weeklyRhythm(days, origin, weekendShares);
     const levels = levelsAt(days, origin, factors);
-    const weights = weightsOf(errors);
+    const weights = weighMemories(errors);
     made.push({ origin, factors, level: sum(levels.map((level, at) => level * (weights[at] ?? 0))) });
-    const factor = factors[phaseOf(origin, days.length)] ?? 1;
+    const factor = factors[weekPhase(origin, days.length)] ?? 1;
     const outcome = days[origin] ?? 0;
     errors = levels.map((level, at) => ERROR_MEMORY * (errors[at] ?? 0) + Math.abs(outcome - level * factor));
   }
@@ -54,7 +54,7 @@ export function expectations({ days, weekendShares }: History): Expectation[] {
 }
 
 /** The trials of a window: one for each past day after which the window has ended by now. */
-export function trialsOf(history: History, made: readonly Expectation[], { days: length, hours }: Window): Trial[] {
+export function runTrials(history: History, made: readonly Expectation[], { days: length, hours }: Window): Trial[] {
   const { days } = history;
   const openings = hours < 24 ? history.openingTotals(hours) : null;
   return made
@@ -62,18 +62,18 @@ export function trialsOf(history: History, made: readonly Expectation[], { days:
     .map((one) => {
       if (!openings)
         return {
-          expected: daysOf(one, length, days.length),
+          expected: expectedTotal(one, length, days.length),
           outcome: sum(days.slice(one.origin, one.origin + length)),
         };
-      const share = history.shareOf(phaseOf(one.origin, days.length), 0, hours);
-      return { expected: share * daysOf(one, 1, days.length), outcome: openings[one.origin] ?? 0 };
+      const share = history.shareOfDay(weekPhase(one.origin, days.length), 0, hours);
+      return { expected: share * expectedTotal(one, 1, days.length), outcome: openings[one.origin] ?? 0 };
     });
 }
 
 /** The expected total of the first `count` days. */
-export function daysOf({ origin, level, factors }: Expectation, count: number, total: number): number {
+export function expectedTotal({ origin, level, factors }: Expectation, count: number, total: number): number {
   let expected = 0;
-  for (let day = origin; day < origin + count; day += 1) expected += level * (factors[phaseOf(day, total)] ?? 1);
+  for (let day = origin; day < origin + count; day += 1) expected += level * (factors[weekPhase(day, total)] ?? 1);
   return expected;
 }
 

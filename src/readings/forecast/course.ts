@@ -29,13 +29,13 @@ export interface Pace {
 }
 
 /**
- * `quantilesOf` returns the quantiles of the total of the first days, which end so many days from now. A percentile of
+ * `computeQuantiles` returns the quantiles of the total of the first days, which end so many days from now. A percentile of
  * a longer total never falls, and rises only on days with usage.
  */
 export function paceDays(
   ahead: readonly AheadDay[],
   { level, factors }: Expectation,
-  quantilesOf: (expected: number, days: number) => { p10: number; p90: number },
+  computeQuantiles: (expected: number, days: number) => { p10: number; p90: number },
 ): PaceDay[] {
   let total = 0;
   let low = 0;
@@ -44,7 +44,7 @@ export function paceDays(
     const wholeDay = level * (factors[phase] ?? 1);
     const expected = share * wholeDay;
     total += expected;
-    const quantiles = quantilesOf(total, index + 1);
+    const quantiles = computeQuantiles(total, index + 1);
     const to = (quantity: number, reached: number) => (expected > 0 ? Math.max(reached, quantity) : reached);
     const [p10, p90] = [to(quantiles.p10, low) - low, to(quantiles.p90, high) - high];
     low += p10;
@@ -84,7 +84,7 @@ export function chartDays(
   const presentMs = nowMs - (nowMs % HOUR_MS);
   const clock = zoneClock(timeZone, { fromMs: presentMs - 2 * DAY_MS, toMs: horizonEndMs + 3 * DAY_MS });
   const wallMs = clock.wallAt(presentMs);
-  const startOf = (index: number) => (index === 0 ? nowMs : instantOfClock(wallMs + index * DAY_MS, clock));
+  const dayStartMs = (index: number) => (index === 0 ? nowMs : instantOfClock(wallMs + index * DAY_MS, clock));
   const all = days.reduce((sum, { expected }) => sum + expected, 0);
   const last = days.length - 1;
   let before = 0;
@@ -98,8 +98,8 @@ export function chartDays(
       return rounded(upTo(before, index === last) - upTo(from, false), decimals);
     };
     return {
-      startedAtMs: startOf(index),
-      endedAtMs: index === last ? horizonEndMs : startOf(index + 1),
+      startedAtMs: dayStartMs(index),
+      endedAtMs: index === last ? horizonEndMs : dayStartMs(index + 1),
       expected: share('expected'),
       p10: share('p10'),
       p50: share('p50'),

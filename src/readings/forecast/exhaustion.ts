@@ -27,7 +27,7 @@ export interface Exhaustion {
 }
 
 /** `null` if the quantity is unlimited or no forecast exists; all three instants are `nowMs` if nothing remains. */
-export function exhaustionOf({ forecast, remaining, nowMs, timeZone }: ExhaustionInput): Exhaustion | null {
+export function forecastExhaustion({ forecast, remaining, nowMs, timeZone }: ExhaustionInput): Exhaustion | null {
   const { pace } = forecast;
   if (remaining === null || pace === null) return null;
   const along = (path: Path) => (remaining <= 0 ? nowMs : instantAlong(pace, path, remaining, nowMs, timeZone));
@@ -47,7 +47,7 @@ function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, n
     const firstHour = index === 0 ? (nowMs - presentMs) / HOUR_MS : 0;
     // The day's hours share this path in the same proportion as the expectation.
     const wholeDay = day.wholeDay * (day[path] / day.expected);
-    const hour = hourOf(left / wholeDay, profiles[day.phase] ?? [], firstHour);
+    const hour = fractionalHour(left / wholeDay, profiles[day.phase] ?? [], firstHour);
     const wallMs =
       zoneClock(timeZone, { fromMs: presentMs, toMs: presentMs }).wallAt(presentMs) + (index * 24 + hour) * HOUR_MS;
     return Math.max(nowMs, Math.floor(instantAtWall(wallMs, timeZone)));
@@ -56,7 +56,7 @@ function instantAlong({ days, profiles }: Pace, path: Path, remaining: number, n
 }
 
 /** The fractional hour of a day by which this share of the day's quantity has been used, counted from `fromHour`. */
-function hourOf(share: number, profile: readonly number[], fromHour: number): number {
+function fractionalHour(share: number, profile: readonly number[], fromHour: number): number {
   let left = share;
   for (let hour = Math.floor(fromHour); hour < profile.length; hour += 1) {
     const start = Math.max(hour, fromHour);

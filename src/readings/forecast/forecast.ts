@@ -11,17 +11,17 @@ import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { rounded, sum } from '../statistics.ts';
 import {
-  daysOf,
   type Expectation,
   expectations,
+  expectedTotal,
+  runTrials,
   type Trial,
-  trialsOf,
   type Window,
   weightedError,
 } from './backtest.ts';
 import { type ChartDay, chartDays, type Pace, paceDays } from './course.ts';
 import { daysAhead, HORIZON_DAYS_MAX, readHistory } from './history.ts';
-import { quantilesOf, windowSpreads } from './interval.ts';
+import { computeQuantiles, windowSpreads } from './interval.ts';
 
 export const FORECAST_STATUSES = [
   'available',
@@ -110,7 +110,7 @@ export interface ForecastResult {
   quality: ForecastQuality | null;
   /** `remaining` day by day; `null` above CHART_DAYS_MAX days. */
   days: ChartDay[] | null;
-  /** Input of `exhaustionOf`; not part of the response. */
+  /** Input of `forecastExhaustion`; not part of the response. */
   pace: Pace | null;
 }
 
@@ -145,16 +145,18 @@ export function forecast(input: ForecastInput): ForecastResult {
   const horizonDays = (horizonEndMs - nowMs) / DAY_MS;
   const made = expectations(history);
   const present = made.at(-1) as Expectation;
-  const windows = windowsFor(horizonDays).map((window) => ({ window, trials: trialsOf(history, made, window) }));
+  const windows = windowsFor(horizonDays).map((window) => ({ window, trials: runTrials(history, made, window) }));
   const spreads = windowSpreads(
     windows.map(({ window, trials }) => {
-      const share = window.hours < 24 ? history.shareOf(0, 0, window.hours) : 1;
-      return { window, trials, expected: share * daysOf(present, window.days, history.days.length) };
+      const share = window.hours < 24 ? history.shareOfDay(0, 0, window.hours) : 1;
+      return { window, trials, expected: share * expectedTotal(present, window.days, history.days.length) };
     }),
   );
-  const days = paceDays(ahead, present, (expected, end) => quantilesOf(spreads, expected, Math.min(end, horizonDays)));
+  const days = paceDays(ahead, present, (expected, end) =>
+    computeQuantiles(spreads, expected, Math.min(end, horizonDays)),
+  );
   const expected = sum(days.map((day) => day.expected));
-  const remaining = roundedAll({ expected, ...quantilesOf(spreads, expected, horizonDays) }, decimals);
+  const remaining = roundedAll({ expected, ...computeQuantiles(spreads, expected, horizonDays) }, decimals);
   return {
     status: evidence === 'partial' ? 'incomplete' : 'available',
     reason: evidence === 'partial' ? 'EVIDENCE_PARTIAL' : null,

@@ -39,13 +39,13 @@ export interface History {
   /** By phase: the share of a day's quantity in each hour. */
   profiles: number[][];
   /** The share of a day's quantity between two of its hours, by phase of the week. */
-  shareOf(phase: number, fromHour: number, toHour: number): number;
+  shareOfDay(phase: number, fromHour: number, toHour: number): number;
   /** Totals of the first hours of each day in `days`. */
   openingTotals(hours: number): number[];
 }
 
 /** The phase of the week of day `index` among `length` past days; the days ahead have phases 0, 1, ... */
-export function phaseOf(index: number, length: number): number {
+export function weekPhase(index: number, length: number): number {
   return (((index - length) % DAYS_PER_WEEK) + DAYS_PER_WEEK) % DAYS_PER_WEEK;
 }
 
@@ -78,7 +78,7 @@ export function readHistory({ hours, firstDataMs, nowMs, timeZone }: HistoryInpu
     recordedDays: length,
     weekendShares: profiles.map((profile, phase) => weekendShare(profile, presentWallMs + phase * DAY_MS)),
     profiles,
-    shareOf: (phase, fromHour, toHour) => partOf(profiles[phase] ?? [], fromHour, toHour),
+    shareOfDay: (phase, fromHour, toHour) => profileShare(profiles[phase] ?? [], fromHour, toHour),
     openingTotals: (count) => totals(byHour, count).slice(begun),
   };
 }
@@ -101,7 +101,7 @@ export function daysAhead(
   for (let day = 0; day < count; day += 1) {
     const phase = day % DAYS_PER_WEEK;
     const toHour = Math.min(HOURS_PER_DAY, aheadHours - day * HOURS_PER_DAY);
-    ahead.push({ phase, share: history.shareOf(phase, day === 0 ? Math.min(elapsed, toHour) : 0, toHour) });
+    ahead.push({ phase, share: history.shareOfDay(phase, day === 0 ? Math.min(elapsed, toHour) : 0, toHour) });
   }
   return ahead;
 }
@@ -131,7 +131,7 @@ function hourProfiles(byHour: readonly number[], days: readonly number[]): numbe
   let all = 0;
   byHour.forEach((quantity, place) => {
     const hour = place % HOURS_PER_DAY;
-    const profile = byPhase[phaseOf(Math.floor(place / HOURS_PER_DAY), days.length)] as number[];
+    const profile = byPhase[weekPhase(Math.floor(place / HOURS_PER_DAY), days.length)] as number[];
     profile[hour] = (profile[hour] ?? 0) + quantity;
     common[hour] = (common[hour] ?? 0) + quantity;
     all += quantity;
@@ -145,7 +145,7 @@ function hourProfiles(byHour: readonly number[], days: readonly number[]): numbe
   });
 }
 
-function partOf(profile: readonly number[], fromHour: number, toHour: number): number {
+function profileShare(profile: readonly number[], fromHour: number, toHour: number): number {
   let part = 0;
   for (let hour = Math.floor(fromHour); hour < toHour; hour += 1) {
     part += (profile[hour] ?? 0) * (Math.min(hour + 1, toHour) - Math.max(hour, fromHour));

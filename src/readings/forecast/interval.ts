@@ -54,7 +54,7 @@ export function windowSpreads(
  * The quantities of a total: one outcome of ten lies below the first, and as many above the last. Half lie below the
  * expectation, as nearly as can be known.
  */
-export function quantilesOf(spreads: readonly WindowSpread[], expected: number, days: number) {
+export function computeQuantiles(spreads: readonly WindowSpread[], expected: number, days: number) {
   if (expected <= 0) return { p10: 0, p50: 0, p90: 0 };
   const { low, high } = spreadAt(spreads, days);
   const at = (distance: number) => Math.max(0, Math.sqrt(expected) + distance) ** 2;

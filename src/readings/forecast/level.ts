@@ -6,7 +6,7 @@
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { sum } from '../statistics.ts';
-import { phaseOf } from './history.ts';
+import { weekPhase } from './history.ts';
 
 /**
  * The weight of a week against that of the week after it: all weeks alike, each half of the next, and the last week
@@ -26,7 +26,7 @@ export function levelsAt(days: readonly number[], length: number, factors: reado
     for (let age = 0; age < length && weight > 0; age += 1) {
       const index = length - 1 - age;
       used += weight * (days[index] ?? 0);
-      expected += weight * (factors[phaseOf(index, days.length)] ?? 1);
+      expected += weight * (factors[weekPhase(index, days.length)] ?? 1);
       if ((age + 1) % DAYS_PER_WEEK === 0) weight *= memory;
     }
     return expected > 0 ? used / expected : 0;
@@ -34,7 +34,7 @@ export function levelsAt(days: readonly number[], length: number, factors: reado
 }
 
 /** The weights of the memories, which add up to 1, by their errors so far. */
-export function weightsOf(errors: readonly number[]): number[] {
+export function weighMemories(errors: readonly number[]): number[] {
   const least = Math.min(...errors);
   // If a memory has no error, only such memories count.
   const weights = errors.map((error) => (least === 0 ? (error === 0 ? 1 : 0) : (least / error) ** ERROR_POWER));

@@ -4,7 +4,7 @@
  */
 
 import type { ForecastMetric } from '../../contract/readings.ts';
-import { limitOf, summarize } from '../../domain/allowances.ts';
+import { planLimit, summarize } from '../../domain/allowances.ts';
 import type { CustomerId } from '../../domain/ids.ts';
 import { METER_NAMES, METER_SLOTS, type MeterName, type MeterSlot } from '../../domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
@@ -12,11 +12,11 @@ import { capabilityPayer, type NextPayer, slotPayer, type TierPayer, tierPayer }
 import { NEVER_MS } from '../../domain/period.ts';
 import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
 import { TIERS, type Tier } from '../../domain/tiers.ts';
-import { availableUsd, balanceOf } from '../../domain/wallet.ts';
+import { availableUsd, sumBalance } from '../../domain/wallet.ts';
 import type { Reader } from '../../metering/caller.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { DAYS_PER_WEEK } from '../calendar.ts';
-import { type CustomerHistory, customerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
+import { type CustomerHistory, customerHistory, METERS_OF, makeForecast, neededBy } from './read-forecast.ts';
 
 /** The metrics that count on meters. */
 const METRICS = Object.keys(METERS_OF) as ForecastMetric[];
@@ -64,27 +64,29 @@ export interface Outlook {
 export async function readOutlook(reader: Reader, customerId: CustomerId, nowMs: number): Promise<Outlook | null> {
   const columns = [...new Set([...METRICS, 'dollars' as const].flatMap(neededBy))];
   const history = await customerHistory(reader, customerId, columns, []);
-  return history && outlookOf(history, nowMs);
+  return history && buildOutlook(history, nowMs);
 }
 
-function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
+function buildOutlook(history: CustomerHistory, nowMs: number): Outlook {
   const { account } = history;
   const { canceledAtMs, nextReplenishAtMs, plan: version } = account.subscription;
   const { plan } = version;
   const meters = METER_NAMES.flatMap((meter) => {
-    const limit = limitOf(plan, meter);
+    const limit = planLimit(plan, meter);
     if (limit === null || limit === 0) return [];
     const { used, remaining } = summarize(plan, account.meters, meter);
     return [{ meter, used, limit, isUsedUp: remaining <= 0 }];
   });
   const open = new Set(meters.filter(({ isUsedUp }) => !isUsedUp).map(({ meter }) => meter));
   const forecasts = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => open.has(meter))).map((metric) =>
-    forecastOf(history, metric, TIME_ZONE, nowMs),
+    makeForecast(history, metric, TIME_ZONE, nowMs),
   );
   const ends = new Map(
-    forecasts.flatMap((forecast) => forecast.meters.map(({ meter, runsOut }) => [meter, msOf(runsOut?.expectedAt)])),
+    forecasts.flatMap((forecast) =>
+      forecast.meters.map(({ meter, runsOut }) => [meter, parseMsOrNull(runsOut?.expectedAt)]),
+    ),
   );
-  const dollars = isCharged(history) ? forecastOf(history, 'dollars', TIME_ZONE, nowMs) : null;
+  const dollars = isCharged(history) ? makeForecast(history, 'dollars', TIME_ZONE, nowMs) : null;
   return {
     plan,
     isCanceled: canceledAtMs !== null,
@@ -97,11 +99,11 @@ function outlookOf(history: CustomerHistory, nowMs: number): Outlook {
     slots: METER_SLOTS.filter((slot) => plan.customMeters[slot]?.enabled).map((slot) => ({
       slot,
       payer: slotPayer(account, slot, nowMs),
-      units: balanceOf(account.wallet, slot),
+      units: sumBalance(account.wallet, slot),
     })),
     meters: meters.map((one) => ({ ...one, runsOutAtMs: open.has(one.meter) ? (ends.get(one.meter) ?? null) : null })),
     balance: plan.payg.enabled
-      ? balanceOutlook(history, { runsOutAtMs: msOf(dollars?.runsOut?.expectedAt), nowMs })
+      ? balanceOutlook(history, { runsOutAtMs: parseMsOrNull(dollars?.runsOut?.expectedAt), nowMs })
       : null,
     isForecast: [...forecasts, ...(dollars ? [dollars] : [])].every(({ remaining }) => remaining !== null),
   };
@@ -116,7 +118,7 @@ function balanceOutlook(
   { account: { wallet }, chargedLatestWeekUsd }: CustomerHistory,
   { runsOutAtMs, nowMs }: { runsOutAtMs: number | null; nowMs: number },
 ): BalanceOutlook {
-  const balanceNanoUsd = balanceOf(wallet, 'USD');
+  const balanceNanoUsd = sumBalance(wallet, 'USD');
   const perDayUsd = chargedLatestWeekUsd / DAYS_PER_WEEK;
   const daysLeft = usdFromNano(balanceNanoUsd) / perDayUsd;
   const lasts = balanceNanoUsd > 0n && perDayUsd > 0;
@@ -129,6 +131,6 @@ function balanceOutlook(
   };
 }
 
-function msOf(at: string | null | undefined): number | null {
+function parseMsOrNull(at: string | null | undefined): number | null {
   return at ? Date.parse(at) : null;
 }

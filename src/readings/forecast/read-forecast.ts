@@ -14,7 +14,7 @@ import type { CustomerId } from '../../domain/ids.ts';
 import type { MeterName, MeterSlot } from '../../domain/meters.ts';
 import { usdFromNano } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
-import { balanceOf } from '../../domain/wallet.ts';
+import { sumBalance } from '../../domain/wallet.ts';
 import type { Caller, Reader } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
@@ -22,9 +22,9 @@ import type { CustomerHistory as SentHistory } from '../../objects/customer-comm
 import {
   firstOfPeriod,
   type HourColumn,
+  joinSeries,
   parseHours,
   type SeriesHours,
-  seriesOf,
   sumBetween,
 } from '../../objects/series-hours.ts';
 import { DAY_MS, HOUR_MS } from '../../platform/time.ts';
@@ -32,7 +32,7 @@ import { isTimeZone } from '../calendar.ts';
 import { rounded } from '../statistics.ts';
 import { compareWeeks } from '../usage/weeks.ts';
 import type { ChartDay } from './course.ts';
-import { type Exhaustion, exhaustionOf } from './exhaustion.ts';
+import { type Exhaustion, forecastExhaustion } from './exhaustion.ts';
 import { forecast, type Quantiles } from './forecast.ts';
 import { HISTORY_DAYS_MAX } from './history.ts';
 import { meterEnds } from './meters.ts';
@@ -130,7 +130,7 @@ export function unknownTimezone(path: string) {
 }
 
 /** The forecast without its days. */
-export function forecastOf(
+export function makeForecast(
   history: CustomerHistory,
   metric: ForecastMetric,
   timezone: string,
@@ -148,7 +148,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
   const { lastReplenishedAtMs: periodStartMs, nextReplenishAtMs: boundaryMs } = subscription;
   const presentMs = Math.max(nowMs - (nowMs % HOUR_MS), periodStartMs);
   const result = forecast({
-    hours: seriesOf(series, COLUMNS[metric]),
+    hours: joinSeries(series, COLUMNS[metric]),
     firstDataMs: account.createdAtMs,
     nowMs: presentMs,
     periodStartMs: firstOfPeriod(series, periodStartMs),
@@ -159,7 +159,7 @@ function forecastAndDays(history: CustomerHistory, metric: ForecastMetric, timez
   });
   const { status, reason, remaining, method, quality, historyDays } = result;
   const recorded = recordedSince(series, COLUMNS[metric], periodStartMs);
-  const exhaustion = exhaustionOf({
+  const exhaustion = forecastExhaustion({
     forecast: result,
     remaining:
       metric === 'dollars' ? costUntilBalanceIsGone(history, presentMs) : allowanceLeft(account, ofMeter?.meter),
@@ -240,7 +240,7 @@ function allowanceLeft({ subscription, meters }: CustomerHistory['account'], met
 function costUntilBalanceIsGone({ account, series, chargedLatestWeekUsd }: CustomerHistory, nowMs: number) {
   const { latest } = compareWeeks(series, COLUMNS.dollars, nowMs);
   if (!account.subscription.plan.plan.payg.enabled || chargedLatestWeekUsd <= 0 || latest <= 0) return null;
-  return usdFromNano(balanceOf(account.wallet, 'USD')) / (chargedLatestWeekUsd / latest);
+  return usdFromNano(sumBalance(account.wallet, 'USD')) / (chargedLatestWeekUsd / latest);
 }
 
 function iso(atMs: number): string {

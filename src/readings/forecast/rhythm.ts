@@ -6,7 +6,7 @@
  */
 import { DAYS_PER_WEEK } from '../calendar.ts';
 import { clamp, mean, median, SD_PER_MAD } from '../statistics.ts';
-import { phaseOf } from './history.ts';
+import { weekPhase } from './history.ts';
 
 /** Residuals are capped at this many standard deviations, so that one outlier does not determine the noise. */
 const STRAY_SD_MAX = 4;
@@ -56,7 +56,7 @@ function phaseMeans(ratios: readonly (number | null)[], total: number): { means:
   const counts = new Array<number>(DAYS_PER_WEEK).fill(0);
   ratios.forEach((ratio, index) => {
     if (ratio === null) return;
-    const phase = phaseOf(index, total);
+    const phase = weekPhase(index, total);
     sums[phase] = (sums[phase] ?? 0) + ratio;
     counts[phase] = (counts[phase] ?? 0) + 1;
   });
@@ -105,7 +105,7 @@ function groupBelief({ slope, spread: along }: WeekendLine, dayVariance: number,
 function strayed(ratios: readonly (number | null)[], total: number, means: readonly number[]): number {
   const residuals: number[] = [];
   ratios.forEach((ratio, index) => {
-    if (ratio !== null) residuals.push(ratio - (means[phaseOf(index, total)] ?? 1));
+    if (ratio !== null) residuals.push(ratio - (means[weekPhase(index, total)] ?? 1));
   });
   const bound = STRAY_SD_MAX * SD_PER_MAD * median(residuals.map(Math.abs));
   let squares = 0;

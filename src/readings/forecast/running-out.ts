@@ -6,7 +6,7 @@
 import type { ForecastMetric } from '../../contract/readings.ts';
 import { owedBalance } from '../../domain/account.ts';
 import { lowBalanceDays } from '../../domain/alerts.ts';
-import { limitOf } from '../../domain/allowances.ts';
+import { planLimit } from '../../domain/allowances.ts';
 import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -15,7 +15,7 @@ import { sumBetween } from '../../objects/series-hours.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../platform/time.ts';
 import { rounded } from '../statistics.ts';
 import { weekPeriods } from '../usage/weeks.ts';
-import { COLUMNS, type CustomerHistory, forecastOf, METERS_OF, neededBy } from './read-forecast.ts';
+import { COLUMNS, type CustomerHistory, METERS_OF, makeForecast, neededBy } from './read-forecast.ts';
 
 const DAYS_LEFT_DECIMALS = 1;
 const TIME_ZONE = 'UTC';
@@ -44,22 +44,24 @@ export function metersRunningOut(history: CustomerHistory, nowMs: number): Runni
   const periodEndsAt = new Date(subscription.nextReplenishAtMs).toISOString();
   const { plan } = subscription.plan;
   // A forecast takes milliseconds: none is made for a metric without a limit.
-  const bounded = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => limitOf(plan, meter)));
+  const bounded = METRICS.filter((metric) => METERS_OF[metric]?.some((meter) => planLimit(plan, meter)));
   return bounded.flatMap((metric) => {
-    const { status, quality, meters } = forecastOf(history, metric, TIME_ZONE, nowMs);
+    const { status, quality, meters } = makeForecast(history, metric, TIME_ZONE, nowMs);
     if (status !== 'available' || (quality !== 'HIGH' && quality !== 'MEDIUM')) return [];
     return meters.flatMap(({ meter, used, limit, runsOut }) => {
       const { earliestAt, expectedAt, latestAt } = runsOut ?? {};
       // A meter that is already used up is reported by its threshold.
       if (!expectedAt || !earliestAt || used >= limit) return [];
-      const course = { expectedAt: minuteOf(expectedAt), earliestAt: minuteOf(earliestAt) };
-      return [{ meter, used, limit, ...course, latestAt: latestAt ? minuteOf(latestAt) : null, periodEndsAt, quality }];
+      const course = { expectedAt: roundToMinute(expectedAt), earliestAt: roundToMinute(earliestAt) };
+      return [
+        { meter, used, limit, ...course, latestAt: latestAt ? roundToMinute(latestAt) : null, periodEndsAt, quality },
+      ];
     });
   });
 }
 
 /** Readings have a resolution of one hour: seconds would suggest more precision. */
-function minuteOf(at: string): string {
+function roundToMinute(at: string): string {
   return new Date(Math.round(Date.parse(at) / MINUTE_MS) * MINUTE_MS).toISOString();
 }
 
@@ -89,7 +91,7 @@ export function balanceDays(
   // The horizon is the alert's number of days, whenever the usage period ends.
   const nextReplenishAtMs = nowMs - (nowMs % HOUR_MS) + belowDays * DAY_MS;
   const ahead = { ...history, account: { ...account, subscription: { ...account.subscription, nextReplenishAtMs } } };
-  const { status, quality, remaining } = forecastOf(ahead, 'dollars', TIME_ZONE, nowMs);
+  const { status, quality, remaining } = makeForecast(ahead, 'dollars', TIME_ZONE, nowMs);
   if (status !== 'available' || quality === 'LOW' || cost <= 0 || !remaining) return null;
   // This part of the calls' cost left the balance: an allowance paid the rest, or a markup came on top.
   const dailyUsd = (remaining.expected * (chargedLatestWeekUsd / cost)) / belowDays;

@@ -4,7 +4,7 @@
  * provides its plan.
  */
 
-import { keptPart, retentionOf } from '../../config/kept-part.ts';
+import { keptPart, withRetentionDefaults } from '../../config/kept-part.ts';
 import { findOrganizationRow } from '../../config/organizations.ts';
 import type { Retention } from '../../contract/operator.ts';
 import { accruedNanoUsd, pricePerPeriod } from '../../domain/accrual.ts';
@@ -16,7 +16,7 @@ import { type Part, sumCustomerEarnings } from '../../history/earnings.ts';
 import { findPlanSpans, findVersionPrices, type PlanSpan, type VersionPrice } from '../../history/plan-time.ts';
 import { ask, customerByName } from '../../objects/addresses.ts';
 import { DAY_MS } from '../../platform/time.ts';
-import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
+import { computeEarnings, type Earnings, sumEarnings } from './earnings.ts';
 
 export interface Window {
   fromMs: number;
@@ -61,7 +61,7 @@ export async function readCustomerDays(
   if (plan === null) return null;
   const earnings = kept.map(({ startMs, endMs }, place) => ({
     startMs: days[place]?.startMs ?? startMs,
-    ...earningsOf(
+    ...computeEarnings(
       measured.get(customerId)?.get(place),
       plan.accrued({ fromMs: startMs, toMs: Math.min(endMs, nowMs) }),
     ),
@@ -93,7 +93,10 @@ export async function readCustomersEarnings(
   const untilMs = Math.min(endMs, nowMs);
   return new Map(
     [...plans].map(([customerId, plan]) => {
-      const earnings = earningsOf(measured.get(customerId)?.get(0), plan.accrued({ fromMs: startMs, toMs: untilMs }));
+      const earnings = computeEarnings(
+        measured.get(customerId)?.get(0),
+        plan.accrued({ fromMs: startMs, toMs: untilMs }),
+      );
       const isPlanPriced = plan.isPriced({ fromMs: startMs, toMs: untilMs });
       return [customerId, { ...earnings, isPlanPriced, isSubscribed: plan.isHeld({ fromMs: startMs, toMs: untilMs }) }];
     }),
@@ -101,7 +104,7 @@ export async function readCustomersEarnings(
 }
 
 async function retentionIn(env: Env, organizationId: OrganizationId): Promise<Retention> {
-  return retentionOf((await findOrganizationRow(env, organizationId))?.retention ?? null);
+  return withRetentionDefaults((await findOrganizationRow(env, organizationId))?.retention ?? null);
 }
 
 function keptDay(day: Part, retention: Retention, nowMs: number): Part {
@@ -124,7 +127,7 @@ async function readPlans(
   const spans = await findPlanSpans(env, organizationId, asked, fromMs);
   const versions = new Set([...spans.values()].flat().map(({ usagePlanVersionId }) => usagePlanVersionId));
   const prices = await findVersionPrices(env, organizationId, [...versions]);
-  return new Map([...spans].map(([customerId, own]) => [customerId, plansOf(own, prices)]));
+  return new Map([...spans].map(([customerId, own]) => [customerId, customerPlans(own, prices)]));
 }
 
 /**
@@ -140,10 +143,10 @@ async function readNewcomerPlans(env: Env, { organizationId, customerId }: Custo
   const { plan, canceledAtMs } = subscription;
   const { usagePlanVersionId } = plan;
   const span = { usagePlanVersionId, startMs: createdAtMs, endMs: canceledAtMs ?? Number.POSITIVE_INFINITY };
-  return plansOf([span], await findVersionPrices(env, organizationId, [usagePlanVersionId]));
+  return customerPlans([span], await findVersionPrices(env, organizationId, [usagePlanVersionId]));
 }
 
-function plansOf(spans: readonly PlanSpan[], prices: ReadonlyMap<string, VersionPrice>): CustomerPlans {
+function customerPlans(spans: readonly PlanSpan[], prices: ReadonlyMap<string, VersionPrice>): CustomerPlans {
   const within = ({ fromMs, toMs }: Window) =>
     spans.flatMap(({ usagePlanVersionId, startMs, endMs }) => {
       const [start, end] = [Math.max(startMs, fromMs), Math.min(endMs, toMs)];

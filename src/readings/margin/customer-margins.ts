@@ -97,9 +97,9 @@ export function inOrder(
   order: MarginOrder,
   after: Place | null = null,
 ): CustomerEarned[] {
-  const figureOf = FIGURES[order.sort];
+  const readFigure = FIGURES[order.sort];
   return customers
-    .map((customer) => ({ customer, figure: figureOf(customer), customerId: customer.customerId }))
+    .map((customer) => ({ customer, figure: readFigure(customer), customerId: customer.customerId }))
     .filter((one) => after === null || compared(one, after, order) > 0)
     .sort((a, b) => compared(a, b, order))
     .map(({ customer }) => customer);

@@ -23,7 +23,7 @@ export interface Earnings {
 }
 
 /** Adds the plan's earnings to the measured cost and charges. */
-export function earningsOf(measured: CostAndCharge | undefined, planNanoUsd: NanoUsd): Earnings {
+export function computeEarnings(measured: CostAndCharge | undefined, planNanoUsd: NanoUsd): Earnings {
   const { calls, unpricedCalls, costNanoUsd, chargedNanoUsd } = measured ?? NOTHING;
   const revenueNanoUsd = chargedNanoUsd + planNanoUsd;
   return {
@@ -51,5 +51,5 @@ export function marginPercent({
 
 export function sumEarnings(parts: readonly Earnings[]): Earnings {
   const planNanoUsd = parts.reduce((sum, part) => sum + part.planNanoUsd, 0n);
-  return earningsOf(parts.reduce(addFigures<CostAndCharge>, NOTHING), planNanoUsd);
+  return computeEarnings(parts.reduce(addFigures<CostAndCharge>, NOTHING), planNanoUsd);
 }

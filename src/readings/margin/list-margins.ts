@@ -7,8 +7,8 @@ import type { CustomerMarginsData, CustomerMarginsQuery } from '../../contract/m
 import type { AnswerTo } from '../../contract/operations.ts';
 import { CUSTOMERS_READ_MAX } from '../../history/asked-customers.ts';
 import type { Reader } from '../../metering/caller.ts';
-import { csvOf, exact } from '../../platform/csv.ts';
-import { type PageRequest, pageOf } from '../../platform/page.ts';
+import { exact, formatCsv } from '../../platform/csv.ts';
+import { makePage, type PageRequest } from '../../platform/page.ts';
 import { askedDays } from '../usage/asked-days.ts';
 import {
   type CustomerEarned,
@@ -19,7 +19,7 @@ import {
   placeText,
   readCustomerMargins,
 } from './customer-margins.ts';
-import { periodOf, present, presentAsked } from './read-margin.ts';
+import { daysPeriod, present, presentAsked } from './read-margin.ts';
 
 type Asked = Omit<CustomerMarginsQuery, 'limit' | 'cursor'>;
 type Item = CustomerMarginsData['items'][number];
@@ -35,7 +35,7 @@ export async function readMargins({ env, organization }: Reader, query: Asked) {
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
-  const asked = periodOf(days, nowMs);
+  const asked = daysPeriod(days, nowMs);
   const margins = await readCustomerMargins(env, organizationId, asked, nowMs);
   if (margins === null)
     return refuse(
@@ -62,7 +62,9 @@ export function pageOfMargins(
   if (page?.after != null && place === null)
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page in the same order' });
   const limit = page?.limit ?? margins.customers.length;
-  const { items, nextCursor } = pageOf(inOrder(margins.customers, order, place), limit, (one) => placeText(one, order));
+  const { items, nextCursor } = makePage(inOrder(margins.customers, order, place), limit, (one) =>
+    placeText(one, order),
+  );
   return accept('CUSTOMER_MARGINS_LISTED', { ...asked, items: items.map(presentCustomer), nextCursor }, Date.now());
 }
 
@@ -90,7 +92,7 @@ function presentCustomer(customer: CustomerEarned): Item {
 export function marginsCsv({ items }: Pick<CustomerMarginsData, 'items'>): string {
   const number = (name: (typeof NUMBERS)[number]) => (item: Item) => item[name];
   const digits = (name: (typeof DIGITS)[number]) => (item: Item) => exact(item[name]);
-  return csvOf(
+  return formatCsv(
     {
       customerId: ({ customerId }: Item) => customerId,
       planPriceKnown: ({ planPriceKnown }) => String(planPriceKnown),

@@ -20,7 +20,7 @@ import {
 } from '../../history/organization-earnings.ts';
 import { findVersionPrices, type VersionPrice } from '../../history/plan-time.ts';
 import type { Window } from './customer-earnings.ts';
-import { type Earnings, earningsOf, sumEarnings } from './earnings.ts';
+import { computeEarnings, type Earnings, sumEarnings } from './earnings.ts';
 
 /** The margin of a feature or a model; the key is empty if calls had none. */
 interface GroupMargin extends Earnings {
@@ -67,15 +67,16 @@ export async function readOrganizationMargin(
     ...(read.versions ?? []).map(({ key }) => key),
   ]);
   const prices = await findVersionPrices(env, organizationId, [...versionIds]);
-  const versions = [...versionIds].map((id) => versionOf(id, read, prices));
+  const versions = [...versionIds].map((id) => buildVersion(id, read, prices));
   const sum = (of: (version: Version) => number) => versions.reduce((all, version) => all + of(version), 0);
   const planNanoUsd = versions.reduce((all, version) => all + version.planNanoUsd, 0n);
-  const shared = (groups: readonly EarningsGroup[]) => shareOf(groups.slice(0, groupsMax), read.total, planNanoUsd);
+  const shared = (groups: readonly EarningsGroup[]) =>
+    shareOutPlans(groups.slice(0, groupsMax), read.total, planNanoUsd);
   return {
-    total: earningsOf(read.total, planNanoUsd),
+    total: computeEarnings(read.total, planNanoUsd),
     features: shared(read.features),
     models: shared(read.models),
-    plans: read.versions && plansOf(versions),
+    plans: read.versions && planMargins(versions),
     truncated: (['feature', 'model'] as const).filter((name) => read[`${name}s`].length > groupsMax),
     customers: sum(({ customers }) => customers),
     customersWithoutPrice: sum((version) => (version.isPriced ? 0 : version.customers)),
@@ -83,11 +84,11 @@ export async function readOrganizationMargin(
 }
 
 /** Each call has the same share; unlisted groups have the rest. */
-function shareOf(groups: readonly EarningsGroup[], total: EarningsGroup, planNanoUsd: NanoUsd): GroupMargin[] {
+function shareOutPlans(groups: readonly EarningsGroup[], total: EarningsGroup, planNanoUsd: NanoUsd): GroupMargin[] {
   const listed = groups.map(({ completedCalls }) => BigInt(completedCalls));
   const others = listed.reduce((rest, calls) => rest - calls, BigInt(total.completedCalls));
   const parts = total.completedCalls === 0 ? [] : share(planNanoUsd, [...listed, others]);
-  return groups.map((group, place) => ({ key: group.key, ...earningsOf(group, parts[place] ?? 0n) }));
+  return groups.map((group, place) => ({ key: group.key, ...computeEarnings(group, parts[place] ?? 0n) }));
 }
 
 interface Version {
@@ -99,7 +100,7 @@ interface Version {
   earnings: Earnings;
 }
 
-function versionOf(id: string, read: OrganizationEarnings, prices: ReadonlyMap<string, VersionPrice>): Version {
+function buildVersion(id: string, read: OrganizationEarnings, prices: ReadonlyMap<string, VersionPrice>): Version {
   const found = prices.get(id);
   const price = found ? pricePerPeriod(found) : null;
   // Changes that are only partly known could leave a negative amount.
@@ -114,11 +115,11 @@ function versionOf(id: string, read: OrganizationEarnings, prices: ReadonlyMap<s
     isPriced: price !== null,
     customers: read.subscribers.get(id) ?? 0,
     planNanoUsd,
-    earnings: earningsOf(measured, planNanoUsd),
+    earnings: computeEarnings(measured, planNanoUsd),
   };
 }
 
-function plansOf(versions: readonly Version[]): PlanMargin[] {
+function planMargins(versions: readonly Version[]): PlanMargin[] {
   const byPlan = Map.groupBy(versions, ({ id }) => planIdOf(id));
   const plans = [...byPlan].map(([planId, own]) => ({
     planId,

@@ -28,7 +28,7 @@ export async function readMargin(
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
-  const asked = periodOf(days, nowMs);
+  const asked = daysPeriod(days, nowMs);
   const read = await readOrganizationMargin(env, organizationId, keptPart(asked, retention, nowMs), {
     by,
     groupsMax: GROUPS_MAX,
@@ -62,7 +62,7 @@ export async function readCustomerMargin(
   const days = askedDays(query, nowMs);
   if ('path' in days) return badRequest(days);
   const { organizationId, retention } = organization;
-  const asked = periodOf(days, nowMs);
+  const asked = daysPeriod(days, nowMs);
   const read = await readCustomerDays(env, { organizationId, customerId }, days, nowMs);
   if (!read) return refuse('CUSTOMER_NOT_FOUND', 'no such customer');
   const data: CustomerMarginData = {
@@ -80,7 +80,7 @@ export async function readCustomerMargin(
   return accept('CUSTOMER_MARGIN_READ', data, nowMs);
 }
 
-export function periodOf(days: readonly LocalDay[], nowMs: number): Window {
+export function daysPeriod(days: readonly LocalDay[], nowMs: number): Window {
   return { fromMs: days[0]?.startMs ?? nowMs, toMs: days.at(-1)?.endMs ?? nowMs };
 }
 

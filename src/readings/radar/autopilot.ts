@@ -5,11 +5,11 @@
  * A switch needs certainty: an unknown price, capability or replacement refuses it, and every reason is listed.
  */
 import { isClosed } from '../../catalog/candidates.ts';
-import { type Replacement, replacementOf, statusOn } from '../../catalog/lifecycle.ts';
+import { findReplacement, type Replacement, statusOn } from '../../catalog/lifecycle.ts';
 import { matchModel } from '../../catalog/matching.ts';
 import { type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
 import { changePercent, round } from '../../catalog/ranking.ts';
-import { citationOf, type Review, reviewedReplacementOf } from '../../catalog/reviews.ts';
+import { findReviewedReplacement, formatCitation, type Review } from '../../catalog/reviews.ts';
 import { isUnconditional, swapWarnings } from '../../catalog/swap-warnings.ts';
 import type { SwitchedData, SwitchReason, SwitchRefusedData } from '../../contract/event-data.ts';
 import { LookupQuery } from '../../contract/model-lookup.ts';
@@ -63,12 +63,12 @@ export function dueSwitch({ catalog, nowMs }: View, mapping: string, entry: Auto
 }
 
 /** The provider's replacement, followed to a live model in the lookup's way, or the reviewed one. */
-export function successorOf(view: View, due: DueSwitch): Successor {
+export function findSuccessor(view: View, due: DueSwitch): Successor {
   return due.entry.switchTo === 'official' ? officialSuccessor(view, due) : reviewedSuccessor(view, due);
 }
 
 function officialSuccessor({ catalog, nowMs }: View, { model }: DueSwitch): Successor {
-  const official = replacementOf(catalog, model, utcDay(nowMs));
+  const official = findReplacement(catalog, model, utcDay(nowMs));
   if (official?.live) return { ...official.live, official, review: null, problem: null };
   const problem = official
     ? `${official.modelKey}, which the provider names, leads to no live model in the catalog`
@@ -77,7 +77,7 @@ function officialSuccessor({ catalog, nowMs }: View, { model }: DueSwitch): Succ
 }
 
 function reviewedSuccessor({ catalog, reviews, nowMs }: View, { model }: DueSwitch): Successor {
-  const reviewed = reviewedReplacementOf(catalog, reviews, model, utcDay(nowMs));
+  const reviewed = findReviewedReplacement(catalog, reviews, model, utcDay(nowMs));
   if (reviewed?.model) {
     const { model: to, review } = reviewed;
     return { modelKey: modelKeyOf(to), model: to, official: null, review, problem: null };
@@ -109,7 +109,7 @@ export function decideSwitch(view: View, due: DueSwitch, successor: Successor, f
   if (modelKey === null || reasons.length > 0 || change.percent === null)
     return { to: null, refused: { ...told, model: entry.model, replacement: modelKey, reasons } };
   const why = successor.review
-    ? citationOf(successor.review)
+    ? formatCitation(successor.review)
     : `${model.provider} replaces ${modelKeyOf(model)} with it`;
   return {
     to: modelKey,

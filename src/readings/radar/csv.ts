@@ -2,7 +2,7 @@
  * The radar as CSV: one line for each model, lists in one cell.
  */
 import type { ModelRadarData, RadarItem } from '../../contract/model-radar.ts';
-import { type Cell, csvOf } from '../../platform/csv.ts';
+import { type Cell, formatCsv } from '../../platform/csv.ts';
 
 const COLUMNS: Readonly<Record<string, (item: RadarItem) => Cell>> = {
   modelKey: ({ modelKey }) => modelKey,
@@ -29,5 +29,5 @@ const COLUMNS: Readonly<Record<string, (item: RadarItem) => Cell>> = {
 const listed = (values: readonly string[]) => values.join('; ');
 
 export function radarCsv({ items }: Pick<ModelRadarData, 'items'>): string {
-  return csvOf(COLUMNS, items);
+  return formatCsv(COLUMNS, items);
 }

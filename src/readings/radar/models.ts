@@ -7,7 +7,7 @@
 import { asServed, daysLeft, type ModelStatus, statusOn } from '../../catalog/lifecycle.ts';
 import { matchModel } from '../../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../../catalog/model.ts';
-import { type Reviews, reviewedReplacementOf } from '../../catalog/reviews.ts';
+import { findReviewedReplacement, type Reviews } from '../../catalog/reviews.ts';
 import type { RADAR_REASONS } from '../../contract/model-radar.ts';
 import type { NanoUsd } from '../../domain/money.ts';
 import { utcDay } from '../../platform/time.ts';
@@ -75,7 +75,7 @@ function radarModel(view: RadarView, modelKey: string, same: readonly NamedUse[]
     status: dated ? statusOn(dated, day) : 'UNKNOWN',
     shutdownAt: dated?.lifecycle.shutdownAt ?? null,
     daysLeft: dated && daysLeft(dated, day),
-    reasons: [...(dated ? reasonsOf(view, dated, day) : []), ...(unpricedCalls > 0 ? (['UNPRICED'] as const) : [])],
+    reasons: [...(dated ? radarReasons(view, dated, day) : []), ...(unpricedCalls > 0 ? (['UNPRICED'] as const) : [])],
     calls: sum((use) => use.calls),
     unpricedCalls,
     inputTokens: sum((use) => use.inputTokens),
@@ -90,24 +90,24 @@ function datedFor(model: CatalogModel, names: readonly string[]): CatalogModel {
   return names.every((name) => asServed(model, name) !== model) ? asServed(model, first) : model;
 }
 
-function reasonsOf({ catalog, reviews, horizonDays }: RadarView, model: CatalogModel, day: string): RadarReason[] {
+function radarReasons({ catalog, reviews, horizonDays }: RadarView, model: CatalogModel, day: string): RadarReason[] {
   const left = daysLeft(model, day);
   if (left !== null && left > horizonDays) return [];
   const status = statusOn(model, day);
   const reasons: RadarReason[] = status === 'ACTIVE' ? [] : [status];
   if (left !== null && left > 0) reasons.push('ENDING');
   if (model.lifecycle.replacement !== undefined) reasons.push('OFFICIAL_SUCCESSOR');
-  if (reviewedReplacementOf(catalog, reviews, model, day)?.model) reasons.push('REVIEWED_SUCCESSOR');
+  if (findReviewedReplacement(catalog, reviews, model, day)?.model) reasons.push('REVIEWED_SUCCESSOR');
   return reasons;
 }
 
 function endsFirst(a: RadarModel, b: RadarModel): number {
-  const byEnd = endOf(a) - endOf(b);
+  const byEnd = daysLeftRank(a) - daysLeftRank(b);
   const byCost = a.costNanoUsd === b.costNanoUsd ? 0 : a.costNanoUsd < b.costNanoUsd ? 1 : -1;
   return byEnd || byCost || (a.modelKey < b.modelKey ? -1 : 1);
 }
 
 /** Days left, for the order: a model retired on an unknown day comes first, and one without a date last. */
-function endOf({ daysLeft: left, status }: RadarModel): number {
+function daysLeftRank({ daysLeft: left, status }: RadarModel): number {
   return left ?? (status === 'RETIRED' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER);
 }

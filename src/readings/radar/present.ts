@@ -44,7 +44,7 @@ function mergedShares<Key extends string>(all: readonly ReadonlyMap<Key, Share>[
 }
 
 /** Mappings that name the model, under any of its names. */
-export function mappingsOf(
+export function findMappings(
   view: RadarView,
   { models, aliases }: Pick<OrganizationConfig, 'models' | 'aliases'>,
   { modelKey }: RadarModel,

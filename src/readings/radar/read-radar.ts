@@ -27,10 +27,10 @@ import { findCustomersOfModels, type ModelCustomers } from '../../history/custom
 import { readModelTraffic } from '../../history/model-traffic.ts';
 import { sumUsage } from '../../history/usage.ts';
 import type { Caller } from '../../metering/caller.ts';
-import { type Page, type PageRequest, pageOf } from '../../platform/page.ts';
+import { makePage, type Page, type PageRequest } from '../../platform/page.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import { itemKey, modelsOnRadar, type NamedUse, type RadarModel, type RadarView } from './models.ts';
-import { mappingsOf, mergedTraffic, presentItem, type Replaced } from './present.ts';
+import { findMappings, mergedTraffic, presentItem, type Replaced } from './present.ts';
 import { type RadarReplacement, replacementFor } from './replacement.ts';
 
 /** The most names of models that the radar looks at: those with the highest cost. */
@@ -46,7 +46,7 @@ export async function readModelRadar(
   page: PageRequest | null,
 ): Promise<AnswerTo<'readModelRadar'>> {
   const nowMs = Date.now();
-  const period = periodOf(organization.retention, nowMs);
+  const period = trafficPeriod(organization.retention, nowMs);
   const { view, problem } = await radarView(env, defer, horizonDays, nowMs);
   const models = await (ending ? readEndingModels : readModelsOnRadar)(env, organization, view);
   const { items: shown, nextCursor } = pageAfter(models, page ?? { limit: models.length, after: null });
@@ -66,7 +66,7 @@ export async function readModelRadar(
     catalogVersion: view.catalog.version,
     degraded: problem !== null,
     items: replaced.map((one) =>
-      presentItem(one, mergedTraffic(one.model.names, traffic), mappingsOf(view, organization, one.model)),
+      presentItem(one, mergedTraffic(one.model.names, traffic), findMappings(view, organization, one.model)),
     ),
     nextCursor,
   };
@@ -74,14 +74,14 @@ export async function readModelRadar(
 }
 
 /** The calls of a model under all its names, if enough is known to price them. */
-export async function readTrafficOf(
+export async function readTrafficOfModel(
   env: Env,
   { organizationId, retention }: Kept,
   view: Pick<RadarView, 'catalog' | 'nowMs'>,
   model: CatalogModel,
   thresholds: readonly number[],
 ): Promise<Traffic[]> {
-  const period = periodOf(retention, view.nowMs);
+  const period = trafficPeriod(retention, view.nowMs);
   const { model: used } = await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX);
   const names = used.map(({ key }) => key).filter((key) => key !== '' && itemKey(view, key) === modelKeyOf(model));
   return mergedTraffic(names, await readModelTraffic(env, { organizationId, ...period, names, thresholds })).traffic;
@@ -118,7 +118,7 @@ export async function readEndingUse(
 ): Promise<{ models: EndingModel[]; total: number; fromMs: number }> {
   const nowMs = Date.now();
   const { view } = await radarView(env, defer, RADAR_HORIZON_DAYS, nowMs);
-  const { fromMs } = periodOf(organization.retention, nowMs);
+  const { fromMs } = trafficPeriod(organization.retention, nowMs);
   const ending = await readEndingModels(env, organization, view);
   const first = ending.slice(0, modelsMax);
   const usedBy = await findCustomersOfModels(env, organization.organizationId, {
@@ -136,7 +136,7 @@ export async function readEndingUse(
 
 /** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */
 export async function readModelUses(env: Env, { organizationId, retention }: Kept, nowMs: number): Promise<NamedUse[]> {
-  const period = periodOf(retention, nowMs);
+  const period = trafficPeriod(retention, nowMs);
   return (await sumUsage(env, organizationId, period, ['model'], RADAR_NAMES_MAX)).model;
 }
 
@@ -154,15 +154,18 @@ export async function radarView(
 }
 
 /** Whole UTC days, so that the sums of days and hours cover the same calls as the sums of calls. */
-function periodOf(retention: Caller['organization']['retention'], nowMs: number): { fromMs: number; toMs: number } {
+function trafficPeriod(
+  retention: Caller['organization']['retention'],
+  nowMs: number,
+): { fromMs: number; toMs: number } {
   const toMs = nowMs - (nowMs % DAY_MS) + DAY_MS;
   return keptPart({ fromMs: toMs - RADAR_DAYS * DAY_MS, toMs }, retention, nowMs);
 }
 
 function pageAfter(models: RadarModel[], { limit, after }: PageRequest): Page<RadarModel> {
-  const idOf = ({ modelKey }: RadarModel) => modelKey;
-  const from = after === null ? 0 : models.findIndex((model) => idOf(model) === after) + 1;
-  return pageOf(models.slice(from), limit, idOf);
+  const radarId = ({ modelKey }: RadarModel) => modelKey;
+  const from = after === null ? 0 : models.findIndex((model) => radarId(model) === after) + 1;
+  return makePage(models.slice(from), limit, radarId);
 }
 
 /** Today's price of the replacement, as the organization pays it; `null` if it has none. */

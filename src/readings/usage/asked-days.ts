@@ -20,9 +20,9 @@ export function askedDays(
 ): LocalDay[] | Broken {
   if (!isTimeZone(timezone))
     return { path: 'timezone', message: 'must be the name of an IANA time zone, such as Europe/Berlin' };
-  const last = to === undefined ? nowMs : dayOf(to, timezone) - 1;
+  const last = to === undefined ? nowMs : startOfLocalDay(to, timezone) - 1;
   const end = localDays({ fromMs: last, toMs: last + 1 }, timezone)[0]?.endMs ?? last;
-  const start = from === undefined ? end - DEFAULT_DAYS * DAY_MS + 2 * HOUR_MS : dayOf(from, timezone);
+  const start = from === undefined ? end - DEFAULT_DAYS * DAY_MS + 2 * HOUR_MS : startOfLocalDay(from, timezone);
   if (start >= end) return { path: 'to', message: 'must be after from' };
   if (end - start > (SUMMARY_DAYS_MAX + 1) * DAY_MS)
     return { path: 'from', message: `must be at most ${SUMMARY_DAYS_MAX} days before to` };
@@ -32,7 +32,7 @@ export function askedDays(
 }
 
 /** The start of a local date. */
-function dayOf(date: string, timezone: string): number {
+function startOfLocalDay(date: string, timezone: string): number {
   const utcMs = Date.parse(`${date}T00:00:00Z`);
   const around = localDays({ fromMs: utcMs - 2 * DAY_MS, toMs: utcMs + 2 * DAY_MS }, timezone);
   // A date that a zone skipped starts with the next one.

@@ -53,8 +53,8 @@ export async function readUsageCourse(
   // Hours that have not begun are not in the chart.
   const length = Math.ceil((Math.min(toMs, Math.max(nowMs, fromMs + 1)) - fromMs) / STEP_MS[step]);
   const startsMs = Array.from({ length }, (_, place) => fromMs + place * STEP_MS[step]);
-  const all = courseOf(usage, null, length);
-  const named = models.map((model) => ({ model, ...courseOf(usage, model, length) }));
+  const all = buildCourse(usage, null, length);
+  const named = models.map((model) => ({ model, ...buildCourse(usage, model, length) }));
   return {
     step,
     startsMs,
@@ -62,11 +62,11 @@ export async function readUsageCourse(
     all,
     models: named,
     others: named.reduce<Course>(less, all),
-    before: courseOf(usageBefore, null, length),
+    before: buildCourse(usageBefore, null, length),
   };
 }
 
-function courseOf(usage: readonly CourseUsage[], model: string | null, length: number): Course {
+function buildCourse(usage: readonly CourseUsage[], model: string | null, length: number): Course {
   const byPlace = new Map(usage.filter((one) => one.model === model).map((one) => [one.place, one]));
   const values = <Value>(of: (one: CourseUsage) => Value, none: Value) =>
     Array.from({ length }, (_, place) => {

@@ -71,7 +71,7 @@ export interface SignalInput {
   pendingPlan: { usagePlanVersionId: string; effectiveAtMs: number } | null;
 }
 
-export function signalsOf(input: SignalInput): Signal[] {
+export function deriveSignals(input: SignalInput): Signal[] {
   const found = [
     ...meterSignals(input),
     ...creditSignals(input),

@@ -2,7 +2,7 @@
  * The usage summary as CSV: a line for each group of each dimension, in one table, so that a spreadsheet filters by dimension.
  */
 import type { UsageSummaryData } from '../../contract/usage-summary.ts';
-import { type Cell, csvOf } from '../../platform/csv.ts';
+import { type Cell, formatCsv } from '../../platform/csv.ts';
 
 type Figures = UsageSummaryData['totals'];
 
@@ -41,5 +41,5 @@ export function summaryCsv(data: UsageSummaryData): string {
     key: ({ key }) => key,
     ...Object.fromEntries(FIGURES.map((name) => [name, (line: Line) => line[name]])),
   };
-  return csvOf(columns, lines);
+  return formatCsv(columns, lines);
 }

@@ -14,7 +14,7 @@ import { METER_NAMES, METER_SLOTS, METERS, type MeterName, type MeterSlot, SLOT_
 import { usdFromNano } from '../../domain/money.ts';
 import { type NextPayer, slotPayer, tierPayer } from '../../domain/next-payer.ts';
 import { TIERS } from '../../domain/tiers.ts';
-import { availableUsd, balanceOf } from '../../domain/wallet.ts';
+import { availableUsd, sumBalance } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import { unknownCustomer } from '../../metering/customers.ts';
 import { HOUR_COLUMNS, latestHour } from '../../objects/series-hours.ts';
@@ -24,15 +24,15 @@ import {
   COLUMNS,
   type CustomerHistory,
   customerHistory,
-  forecastOf,
   HISTORY_MS,
   METER_METRICS,
+  makeForecast,
   neededBy,
   recordedSince,
   unknownTimezone,
 } from '../forecast/read-forecast.ts';
 import { evidenceCompleteness, reviewReasons } from './review.ts';
-import { type Signal, signalsOf } from './signals.ts';
+import { deriveSignals, type Signal } from './signals.ts';
 import { compareWeeks, weekPeriods } from './weeks.ts';
 
 type Metric = Exclude<ForecastMetric, 'allTokens'>;
@@ -85,7 +85,7 @@ function present(
     plan: { planId, name: plan.name, usagePlanVersionId, limitType: plan.limitType },
     subscription: complete(history.subscription),
     meters: METER_NAMES.map((name) => ({ name, unit: METERS[name].unit, ...summarize(plan, account.meters, name) })),
-    funding: { ...fundingOf(account, nowMs), upgradeUrl: upgradeUrl ?? undefined },
+    funding: { ...buildFunding(account, nowMs), upgradeUrl: upgradeUrl ?? undefined },
     weeks: {
       latest: period(latest),
       preceding: period(preceding),
@@ -115,7 +115,7 @@ function present(
       },
     },
     forecast: query.includeForecast
-      ? complete(forecastOf(history, query.forecastMetric, query.timezone, nowMs))
+      ? complete(makeForecast(history, query.forecastMetric, query.timezone, nowMs))
       : undefined,
     signals: signals ?? undefined,
     reviewReasons: signals ? reviewReasons(signals) : undefined,
@@ -126,9 +126,9 @@ function present(
 function findSignals(history: CustomerHistory, timezone: string, nowMs: number): Signal[] {
   const { account, series, recent, chargedLatestWeekUsd } = history;
   const { plan } = account.subscription.plan;
-  const balanceUsd = usdFromNano(balanceOf(account.wallet, 'USD'));
+  const balanceUsd = usdFromNano(sumBalance(account.wallet, 'USD'));
   const { pending, nextReplenishAtMs } = account.subscription;
-  return signalsOf({
+  return deriveSignals({
     nowMs: nowMs - (nowMs % HOUR_MS),
     calls: compareWeeks(recent, COLUMNS.calls, nowMs),
     failedCalls: compareWeeks(recent, ['failedCalls'], nowMs),
@@ -140,7 +140,7 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
       return {
         meter,
         summary,
-        projectedExhaustionAtMs: summary.limit ? exhaustionOf(history, meter, timezone, nowMs) : null,
+        projectedExhaustionAtMs: summary.limit ? allowanceEndsAtMs(history, meter, timezone, nowMs) : null,
       };
     }),
     // A customer without credit and charges is not funded by credit, whatever the plan allows.
@@ -153,14 +153,14 @@ function findSignals(history: CustomerHistory, timezone: string, nowMs: number):
 }
 
 /** When the meter's allowance runs out at the forecast pace; `null` for a meter without its own metric. */
-function exhaustionOf(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
+function allowanceEndsAtMs(history: CustomerHistory, meter: MeterName, timezone: string, nowMs: number): number | null {
   const metric = (Object.keys(METER_METRICS) as ForecastMetric[]).find((name) => METER_METRICS[name]?.meter === meter);
   if (!metric) return null;
-  const { projectedAllowanceExhaustionAt: at } = forecastOf(history, metric, timezone, nowMs);
+  const { projectedAllowanceExhaustionAt: at } = makeForecast(history, metric, timezone, nowMs);
   return at ? Date.parse(at) : null;
 }
 
-function fundingOf(
+function buildFunding(
   account: CustomerHistory['account'],
   nowMs: number,
 ): Omit<Complete<UsageContextData['funding']>, 'upgradeUrl'> {
@@ -168,11 +168,11 @@ function fundingOf(
   const charged = periodCharge(account);
   const { plan } = subscription.plan;
   const available = availableUsd(wallet);
-  const units = (slot: MeterSlot) => Number(balanceOf(wallet, slot));
+  const units = (slot: MeterSlot) => Number(sumBalance(wallet, slot));
   return {
     payAsYouGo: plan.payg.enabled,
     markupPercent: plan.payg.markupPercent,
-    balanceUsd: usdFromNano(balanceOf(wallet, 'USD')),
+    balanceUsd: usdFromNano(sumBalance(wallet, 'USD')),
     availableUsd: usdFromNano(available),
     purchasedUnits: {
       [SLOT_METERS.AGENTIC_API]: units('AGENTIC_API'),
@@ -182,7 +182,7 @@ function fundingOf(
     continuesBeyondAllowance:
       subscription.canceledAtMs === null && (plan.limitType === 'NONE' || (plan.payg.enabled && available > 0n)),
     chargedUsd: charged === null ? undefined : usdFromNano(charged),
-    next: nextOf(account, nowMs),
+    next: nextPayers(account, nowMs),
     ...warnedOfCredit(account),
   };
 }
@@ -196,7 +196,7 @@ const PAYERS = {
 } as const satisfies Record<NextPayer['by'], string>;
 
 /** The next payer: for each tier, and for each custom meter that the plan has. */
-function nextOf(account: CustomerHistory['account'], nowMs: number): Complete<UsageContextData['funding']['next']> {
+function nextPayers(account: CustomerHistory['account'], nowMs: number): Complete<UsageContextData['funding']['next']> {
   const tiers = TIERS.map((tier) => {
     const payer = tierPayer(account, tier, { neededNanoUsd: 0n, nowMs });
     const instead = 'instead' in payer ? payer.instead?.tier : undefined;

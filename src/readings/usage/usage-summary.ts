@@ -2,7 +2,7 @@
  * Use case: an organization's usage over a period, from D1, and how current the data are.
  */
 
-import { databaseNameOf } from '../../config/database.ts';
+import { findDatabaseName } from '../../config/database.ts';
 import { keptPart } from '../../config/kept-part.ts';
 import { accept, badRequest } from '../../contract/errors.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
@@ -49,7 +49,7 @@ export async function readUsageSummary(
     // One group more than the list holds shows whether more exist.
     sumUsage(env, organizationId, filter, ['day', ...LISTED], GROUPS_MAX + 1, days),
     // Without the projectors the report still works; it only lacks the backlog.
-    databaseNameOf(env, organizationId)
+    findDatabaseName(env, organizationId)
       .then((name) => projectorState(env, [name], { organizationId }))
       .catch(() => null),
   ]);

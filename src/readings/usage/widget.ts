@@ -5,7 +5,7 @@
  */
 
 import { type Account, owedBalance, periodCharge } from '../../domain/account.ts';
-import { hasLeft, limitOf, summarize } from '../../domain/allowances.ts';
+import { hasLeft, planLimit, summarize } from '../../domain/allowances.ts';
 import { creditLeft } from '../../domain/begin-call.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
 import { unusableCredit } from '../../domain/funding.ts';
@@ -18,13 +18,13 @@ import { TIERS, type Tier } from '../../domain/tiers.ts';
 import type { CreditUnit } from '../../domain/wallet.ts';
 import type { Caller } from '../../metering/caller.ts';
 import type { RefusedCall } from '../../objects/customer-commands.ts';
-import { seriesOf } from '../../objects/series-hours.ts';
+import { joinSeries } from '../../objects/series-hours.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import {
   COLUMNS,
   type CustomerHistory,
   customerHistory,
-  forecastOf,
+  makeForecast,
   recordedSince,
 } from '../forecast/read-forecast.ts';
 import { COLUMNS_NEEDED, metersRunningOut } from '../forecast/running-out.ts';
@@ -115,25 +115,25 @@ function widgetUsage(history: CustomerHistory, upgradeUrl: string | null, nowMs:
   const { account } = history;
   const { subscription } = account;
   const usualNanoUsd = BigInt(history.usualChargeNanoUsd);
-  const tiers = TIERS.map((tier) => tierOf(account, tier, { usualNanoUsd, nowMs }));
+  const tiers = TIERS.map((tier) => buildTier(account, tier, { usualNanoUsd, nowMs }));
   return {
     planName: subscription.plan.plan.name,
     upgradeUrl,
     canceledAtMs: subscription.canceledAtMs,
     renewsAtMs: subscription.nextReplenishAtMs,
-    calls: callsOf(history),
+    calls: countCalls(history),
     tiers,
     balance: balanceOfCustomer(history, tiers, nowMs),
     usualNanoUsd,
     refused: stillRefused(history, nowMs),
-    unusable: unusableOf(account),
-    meters: metersOf(history, tiers, nowMs),
-    days: daysOf(history, nowMs),
+    unusable: unusableCredits(account),
+    meters: buildMeters(history, tiers, nowMs),
+    days: recentDays(history, nowMs),
   };
 }
 
 /** Calls that an allowance pays for are in its meter; calls that the balance pays for are counted beside it. */
-function callsOf({ account, recent }: CustomerHistory): number {
+function countCalls({ account, recent }: CustomerHistory): number {
   const { subscription, meters, onBalance } = account;
   const { plan } = subscription.plan;
   const onAllowance = TIERS.reduce((sum, tier) => sum + summarize(plan, meters, `${tier}Calls`).used, 0);
@@ -141,7 +141,7 @@ function callsOf({ account, recent }: CustomerHistory): number {
   return Math.max(onAllowance, recordedSince(recent, COLUMNS.calls, subscription.lastReplenishedAtMs));
 }
 
-function tierOf(
+function buildTier(
   account: Account,
   tier: Tier,
   { usualNanoUsd, nowMs }: { usualNanoUsd: NanoUsd; nowMs: number },
@@ -153,7 +153,7 @@ function tierOf(
     tier,
     payer,
     exhausted: names.find((name) => !hasLeft(plan, account.meters, name)) ?? null,
-    isIncluded: names.every((name) => limitOf(plan, name) !== 0),
+    isIncluded: names.every((name) => planLimit(plan, name) !== 0),
     isShort:
       payer.by === 'balance' && tierPayer(account, tier, { neededNanoUsd: usualNanoUsd, nowMs }).by !== 'balance',
   };
@@ -177,12 +177,12 @@ function balanceOfCustomer(history: CustomerHistory, tiers: WidgetTier[], nowMs:
 }
 
 function balanceRunsOut(history: CustomerHistory, nowMs: number): number | 'lasts' | null {
-  const { status, quality, runsOut } = forecastOf(history, 'dollars', 'UTC', nowMs);
+  const { status, quality, runsOut } = makeForecast(history, 'dollars', 'UTC', nowMs);
   if (status !== 'available' || quality === 'LOW' || !runsOut) return null;
   return runsOut.expectedAt === null ? 'lasts' : Date.parse(runsOut.expectedAt);
 }
 
-function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number): WidgetMeter[] {
+function buildMeters(history: CustomerHistory, tiers: WidgetTier[], nowMs: number): WidgetMeter[] {
   const { account } = history;
   const { plan } = account.subscription.plan;
   const ends = new Map(metersRunningOut(history, nowMs).map(({ meter, expectedAt }) => [meter, expectedAt]));
@@ -192,19 +192,19 @@ function metersOf(history: CustomerHistory, tiers: WidgetTier[], nowMs: number):
     const end = ends.get(name);
     return {
       name,
-      label: slot === null ? null : labelOf(plan, slot),
+      label: slot === null ? null : slotLabel(plan, slot),
       // For a custom meter, the account counts all units, paid by any source.
       used: slot === null ? used : Number(account.slots?.[slot]?.usage ?? 0),
       limit,
       remaining,
-      payer: slot === null ? payerOf(account, name, tiers, nowMs) : slotPayer(account, slot, nowMs),
+      payer: slot === null ? meterPayer(account, name, tiers, nowMs) : slotPayer(account, slot, nowMs),
       bought: slot === null ? null : boughtUnits(account, slot),
       runsOutAtMs: end === undefined ? null : Date.parse(end),
     };
   });
 }
 
-function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: number): NextPayer | TierPayer {
+function meterPayer(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: number): NextPayer | TierPayer {
   const capability = CAPABILITIES.find((each) => CAPABILITY_METERS[each] === name);
   if (capability) return capabilityPayer(account, capability, nowMs);
   const tier = tiers.find((each) => name === `${each.tier}Calls` || name === `${each.tier}Tokens`);
@@ -212,7 +212,7 @@ function payerOf(account: Account, name: MeterName, tiers: WidgetTier[], nowMs: 
   return tier.payer;
 }
 
-function labelOf({ customMeters }: Plan, slot: MeterSlot): string | null {
+function slotLabel({ customMeters }: Plan, slot: MeterSlot): string | null {
   const meter = customMeters[slot];
   return meter?.enabled ? meter.label : null;
 }
@@ -224,11 +224,11 @@ function stillRefused({ account, refused }: CustomerHistory, nowMs: number): Ref
 }
 
 /** A canceled subscription is reported as canceled. */
-function unusableOf(account: Account): WidgetCredit[] {
+function unusableCredits(account: Account): WidgetCredit[] {
   const { plan } = account.subscription.plan;
   return unusableCredit(account)
     .filter(({ gap, fromMs }) => gap !== 'CANCELED' && fromMs === null)
-    .map(({ unit, amount }) => ({ unit, amount, label: unit === 'USD' ? null : labelOf(plan, unit) }));
+    .map(({ unit, amount }) => ({ unit, amount, label: unit === 'USD' ? null : slotLabel(plan, unit) }));
 }
 
 /** The units of purchases that are not used up. */
@@ -239,13 +239,13 @@ function boughtUnits({ wallet, subscription }: Account, slot: MeterSlot): Widget
   return { units: sum('granted'), left: sum('remaining') };
 }
 
-function daysOf({ recent }: CustomerHistory, nowMs: number): WidgetUsage['days'] {
+function recentDays({ recent }: CustomerHistory, nowMs: number): WidgetUsage['days'] {
   const todayMs = nowMs - (nowMs % DAY_MS);
   const days = Array.from({ length: WIDGET_DAYS }, (_, index) => ({
     startMs: todayMs - (WIDGET_DAYS - 1 - index) * DAY_MS,
     calls: 0,
   }));
-  for (const { startMs, quantity } of seriesOf(recent, COLUMNS.calls)) {
+  for (const { startMs, quantity } of joinSeries(recent, COLUMNS.calls)) {
     const day = days[Math.floor((startMs - (days[0]?.startMs ?? 0)) / DAY_MS)];
     if (day) day.calls += quantity;
   }

@@ -7,9 +7,9 @@ import type { FC } from 'hono/jsx';
 import type { OpenApiDocument } from '../../http/openapi/types.ts';
 import { Badge } from '../../ui/parts.tsx';
 import { type DocsPage, GUIDES, type Guide } from './layout.tsx';
-import { type Markdown, MarkdownPages, sectionsOf } from './markdown.ts';
+import { type Markdown, MarkdownPages, splitSections } from './markdown.ts';
 import { ERRORS_PATH, guidePath, operationPath } from './paths.ts';
-import { codesOf, type Route, routesOf, titleOf } from './reference.ts';
+import { errorCodes, listRoutes, operationTitle, type Route } from './reference.ts';
 import type { SearchEntry } from './search.ts';
 
 /** The order of the list; documents that are not named here follow by their titles. */
@@ -64,7 +64,7 @@ export class Guides {
 
   searchEntries(): SearchEntry[] {
     return [...this.#documents].flatMap(([name, markdown]) =>
-      sectionsOf(markdown).map(({ anchor, heading, text }) => ({
+      splitSections(markdown).map(({ anchor, heading, text }) => ({
         kind: 'guide' as const,
         href: `${guidePath(name)}#${anchor}`,
         name: heading,
@@ -131,9 +131,9 @@ function errorRows(token: Markdown['tokens'][number]): ErrorRow[] {
 
 /** The operations that may answer a code: those that name it, or, if none does, the gateway's, which name none. */
 function routesWith(document: OpenApiDocument, code: string): Route[] {
-  const routes = routesOf(document);
+  const routes = listRoutes(document);
   const naming = routes.filter(({ operation }) =>
-    Object.keys(operation.responses).some((status) => codesOf(document, operation, status).includes(code)),
+    Object.keys(operation.responses).some((status) => errorCodes(document, operation, status).includes(code)),
   );
   // A method that a path does not have is no operation.
   if (naming.length > 0 || code === 'METHOD_NOT_ALLOWED') return naming;
@@ -147,7 +147,7 @@ const Operations: FC<{ routes: readonly Route[] }> = ({ routes }) =>
       <ul class="names">
         {routes.map(({ operation }) => (
           <li>
-            <a href={operationPath(operation.operationId)}>{titleOf(operation)}</a>
+            <a href={operationPath(operation.operationId)}>{operationTitle(operation)}</a>
           </li>
         ))}
       </ul>

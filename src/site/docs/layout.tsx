@@ -8,8 +8,8 @@ import { raw } from 'hono/html';
 import type { Child, FC } from 'hono/jsx';
 import scripts from '#scripts';
 import { publicPage, SearchForm } from '../shell.tsx';
-import { anchorOf, DOCS_PATH, ERRORS_PATH, operationPath, SCHEMAS_PATH } from './paths.ts';
-import { type Group, titleOf } from './reference.ts';
+import { DOCS_PATH, ERRORS_PATH, operationPath, SCHEMAS_PATH, toAnchor } from './paths.ts';
+import { type Group, operationTitle } from './reference.ts';
 import { ORIGIN } from './template.ts';
 
 /** The group of the documents, in the list. */
@@ -67,7 +67,7 @@ export async function docsPages(contents: Contents): Promise<(page: DocsPage) =>
 
 function marked(list: string, path: string | undefined, group: string | undefined): string {
   const withPage = path === undefined ? list : list.replace(`href="${path}"`, `href="${path}" aria-current="page"`);
-  return group === undefined ? withPage : withPage.replace(`id="list-${anchorOf(group)}"`, '$& open');
+  return group === undefined ? withPage : withPage.replace(`id="list-${toAnchor(group)}"`, '$& open');
 }
 
 const List: FC<Contents> = ({ guides, groups }) => (
@@ -85,7 +85,7 @@ const List: FC<Contents> = ({ guides, groups }) => (
           <a href={SCHEMAS_PATH}>Schemas</a>
         </li>
       </ul>
-      <details id={`list-${anchorOf(GUIDES)}`}>
+      <details id={`list-${toAnchor(GUIDES)}`}>
         <summary>{GUIDES}</summary>
         <ul>
           {guides.map(({ path, title }) => (
@@ -96,13 +96,13 @@ const List: FC<Contents> = ({ guides, groups }) => (
         </ul>
       </details>
       {groups.map(({ name, routes }) => (
-        <details id={`list-${anchorOf(name)}`}>
+        <details id={`list-${toAnchor(name)}`}>
           <summary>{name}</summary>
           <ul>
             {routes.map(({ method, operation }) => (
               <li>
                 <a href={operationPath(operation.operationId)}>
-                  <span>{titleOf(operation)}</span> <span class={`method ${method}`}>{method}</span>
+                  <span>{operationTitle(operation)}</span> <span class={`method ${method}`}>{method}</span>
                 </a>
               </li>
             ))}

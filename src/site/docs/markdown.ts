@@ -100,7 +100,7 @@ export class MarkdownPages {
 }
 
 /** The sections of a document, for the search. */
-export function sectionsOf({ tokens }: Markdown): Section[] {
+export function splitSections({ tokens }: Markdown): Section[] {
   const sections: Section[] = [];
   for (const token of tokens) {
     if (token.type === 'heading') sections.push({ anchor: slug(token.text), heading: plain(token), text: '' });

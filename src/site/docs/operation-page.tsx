@@ -9,8 +9,8 @@ import { Badge, Card } from '../../ui/parts.tsx';
 import { Inline, Prose } from '../shell.tsx';
 import ANSWERS from './answers.json' with { type: 'json' };
 import type { DocsPage } from './layout.tsx';
-import { anchorOf, DOCS_PATH, ERRORS_PATH, operationPath, schemaPath } from './paths.ts';
-import { codesOf, nameOf, parametersOf, type Route, resolved } from './reference.ts';
+import { DOCS_PATH, ERRORS_PATH, operationPath, schemaPath, toAnchor } from './paths.ts';
+import { errorCodes, listParameters, type Route, referenceName, resolved } from './reference.ts';
 import type { Sample } from './samples/samples.ts';
 import { Fields } from './schema-view.tsx';
 import { canBeTried, TryIt } from './try-it.tsx';
@@ -25,7 +25,7 @@ interface Shown {
 export function operationPage({ document, route, entry, samples }: Shown): DocsPage {
   const { method, path, operation } = route;
   const { operationId, summary, description, tags, requestBody } = operation;
-  const parameters = parametersOf(document, operation);
+  const parameters = listParameters(document, operation);
   return {
     title: `${method} ${path}`,
     description: summary.replaceAll('`', ''),
@@ -51,7 +51,7 @@ export function operationPage({ document, route, entry, samples }: Shown): DocsP
         </Card>
         {canBeTried(entry) && <TryIt entry={entry} parameters={parameters} />}
         <Card title="Example of an answer">
-          <Code text={answerOf(operationId)} label="Answer, as it is sent" />
+          <Code text={exampleAnswer(operationId)} label="Answer, as it is sent" />
         </Card>
         {parameters.length > 0 && (
           <Card title="Parameters">
@@ -81,7 +81,7 @@ export function operationPage({ document, route, entry, samples }: Shown): DocsP
  * The recorded answer of a server to the example; a test compares it with today's answer. A new operation has none
  * until it is recorded, which needs a server with these pages.
  */
-function answerOf(operationId: string): string {
+function exampleAnswer(operationId: string): string {
   const answer = (ANSWERS as Record<string, unknown>)[operationId] ?? '';
   return typeof answer === 'string' ? answer : JSON.stringify(answer, null, 2);
 }
@@ -139,7 +139,7 @@ const Refusals: FC<{ document: OpenApiDocument; route: Route }> = ({ document, r
           return (
             <li>
               <Badge>{status}</Badge> <Inline text={meaning} />{' '}
-              {codesOf(document, operation, status).map((code) => (
+              {errorCodes(document, operation, status).map((code) => (
                 <>
                   <a class="code-name" href={`${ERRORS_PATH}#${code}`}>
                     {code}
@@ -162,14 +162,14 @@ const Named: FC<{ document: OpenApiDocument; schema: JsonSchema; label: string }
   const { schemas } = document.components;
   const shown = resolved(schema, schemas);
   const data = shown.properties?.data?.$ref;
-  const dataSchema = data && schemas[nameOf(data)];
+  const dataSchema = data && schemas[referenceName(data)];
   return (
     <div class="stack">
       <Fields schema={shown} label={label} />
       {data && dataSchema && (
         <div>
           <h3>
-            data: <a href={schemaPath(nameOf(data))}>{nameOf(data)}</a>
+            data: <a href={schemaPath(referenceName(data))}>{referenceName(data)}</a>
           </h3>
           <Fields schema={dataSchema} label={`${label}, data`} />
         </div>
@@ -186,7 +186,7 @@ export const Crumbs: FC<{ group: string | null; here: string }> = ({ group, here
       </li>
       {group && (
         <li>
-          <a href={`${DOCS_PATH}#${anchorOf(group)}`}>{group}</a>
+          <a href={`${DOCS_PATH}#${toAnchor(group)}`}>{group}</a>
         </li>
       )}
       <li aria-current="page">{here}</li>

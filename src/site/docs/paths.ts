@@ -20,6 +20,6 @@ export function guidePath(name: string): string {
   return name === 'errors' ? ERRORS_PATH : `${GUIDES_PATH}/${name}`;
 }
 
-export function anchorOf(name: string): string {
+export function toAnchor(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
 }

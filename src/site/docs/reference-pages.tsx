@@ -9,14 +9,14 @@ import { Card } from '../../ui/parts.tsx';
 import { Prose } from '../shell.tsx';
 import { type DocsPage, GUIDES } from './layout.tsx';
 import { Code, Crumbs } from './operation-page.tsx';
-import { anchorOf, DOCS_PATH, operationPath, SCHEMAS_PATH, schemaPath } from './paths.ts';
-import { type Group, groupsOf, type Route } from './reference.ts';
+import { DOCS_PATH, operationPath, SCHEMAS_PATH, schemaPath, toAnchor } from './paths.ts';
+import { type Group, groupRoutes, type Route } from './reference.ts';
 import { EntryList } from './results.tsx';
 import { Fields } from './schema-view.tsx';
 import { QUERY, RESULTS } from './template.ts';
 
 export function overviewPage(document: OpenApiDocument): DocsPage {
-  const groups = groupsOf(document);
+  const groups = groupRoutes(document);
   return {
     title: 'API reference',
     description: 'Every operation of Callmeter: what it takes, what it answers, and a request to try it with.',
@@ -42,7 +42,7 @@ export function overviewPage(document: OpenApiDocument): DocsPage {
         </Card>
         <nav aria-label="Groups of operations" class="tags">
           {groups.map(({ name }) => (
-            <a class="button" href={`#${anchorOf(name)}`}>
+            <a class="button" href={`#${toAnchor(name)}`}>
               {name}
             </a>
           ))}
@@ -56,12 +56,12 @@ export function overviewPage(document: OpenApiDocument): DocsPage {
 }
 
 const GroupCard: FC<Group> = ({ name, description, routes }) => (
-  <Card title={name} id={anchorOf(name)} note={description}>
-    <EntryList entries={routes.map(entryOf)} />
+  <Card title={name} id={toAnchor(name)} note={description}>
+    <EntryList entries={routes.map(listEntry)} />
   </Card>
 );
 
-export function entryOf({ method, path, operation: { operationId, summary } }: Route) {
+export function listEntry({ method, path, operation: { operationId, summary } }: Route) {
   return { kind: 'operation' as const, href: operationPath(operationId), method, name: path, summary };
 }
 

@@ -22,14 +22,14 @@ export interface Group {
   routes: readonly Route[];
 }
 
-export function routesOf({ paths }: OpenApiDocument): Route[] {
+export function listRoutes({ paths }: OpenApiDocument): Route[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
 }
 
-export function groupsOf(document: OpenApiDocument): Group[] {
-  const routes = routesOf(document);
+export function groupRoutes(document: OpenApiDocument): Group[] {
+  const routes = listRoutes(document);
   return document.tags.map(({ name, description }) => ({
     name,
     description,
@@ -38,17 +38,17 @@ export function groupsOf(document: OpenApiDocument): Group[] {
 }
 
 /** `beginCall` is `Begin call`. */
-export function titleOf({ operationId }: OpenApiOperation): string {
+export function operationTitle({ operationId }: OpenApiOperation): string {
   const words = operationId.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export function parametersOf(document: OpenApiDocument, { parameters }: OpenApiOperation): Parameter[] {
+export function listParameters(document: OpenApiDocument, { parameters }: OpenApiOperation): Parameter[] {
   return parameters.map((parameter) => resolved(parameter, document.components.parameters));
 }
 
 /** The codes that an operation may answer with a status. */
-export function codesOf(document: OpenApiDocument, operation: OpenApiOperation, status: string): string[] {
+export function errorCodes(document: OpenApiDocument, operation: OpenApiOperation, status: string): string[] {
   const answer = operation.responses[status];
   // A success has codes too.
   if (!answer || status === '200') return [];
@@ -62,13 +62,13 @@ export function resolved<Value extends object>(
   components: Record<string, Value>,
 ): Value {
   if (!('$ref' in part) || typeof part.$ref !== 'string') return part as Value;
-  const found = components[nameOf(part.$ref)];
+  const found = components[referenceName(part.$ref)];
   if (!found) throw new Error(`${part.$ref} points nowhere`);
   return found;
 }
 
 /** The last step of a reference. */
-export function nameOf(reference: string): string {
+export function referenceName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 

@@ -6,7 +6,7 @@ import type { JsonSchema } from '../../http/openapi/types.ts';
 import { count } from '../../ui/format.ts';
 import { Inline } from '../shell.tsx';
 import { schemaPath } from './paths.ts';
-import { nameOf } from './reference.ts';
+import { referenceName } from './reference.ts';
 
 /** Nested nameless objects; the contract has only a few levels. */
 const DEPTH_MAX = 6;
@@ -75,7 +75,7 @@ const Inside: FC<{ schema: JsonSchema; name: string; depth: number }> = ({ schem
   const parts = [
     schema,
     schema.items,
-    objectOf(schema.additionalProperties),
+    asObjectSchema(schema.additionalProperties),
     ...(schema.anyOf ?? []),
     ...(schema.oneOf ?? []),
   ];
@@ -92,7 +92,7 @@ const Inside: FC<{ schema: JsonSchema; name: string; depth: number }> = ({ schem
 
 const Words: FC<{ schema: JsonSchema; inline?: boolean }> = ({ schema, inline }) => {
   const { description } = schema;
-  const rules = rulesOf(schema);
+  const rules = listRules(schema);
   if (!description && rules.length === 0) return null;
   const text = (
     <>
@@ -103,28 +103,28 @@ const Words: FC<{ schema: JsonSchema; inline?: boolean }> = ({ schema, inline })
   return inline ? <span>{text}</span> : <div>{text}</div>;
 };
 
-const Kind: FC<{ schema: JsonSchema }> = ({ schema }) => <>{kindOf(schema)}</>;
+const Kind: FC<{ schema: JsonSchema }> = ({ schema }) => <>{typeName(schema)}</>;
 
 /** `string`, `Meter`, `list of Candidate`, `number or null`. */
-function kindOf(schema: JsonSchema): Child {
+function typeName(schema: JsonSchema): Child {
   const { $ref, items, anyOf, oneOf, enum: values, type } = schema;
-  if ($ref !== undefined) return <a href={schemaPath(nameOf($ref))}>{nameOf($ref)}</a>;
+  if ($ref !== undefined) return <a href={schemaPath(referenceName($ref))}>{referenceName($ref)}</a>;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (values) return values.map((value) => JSON.stringify(value)).join(' | ');
   const choices = anyOf ?? oneOf;
-  if (choices) return choices.map((choice, index) => [index > 0 ? ' or ' : '', kindOf(choice)]);
-  if (type === 'array') return items ? ['list of ', kindOf(items)] : 'list';
-  const mapped = objectOf(schema.additionalProperties);
-  if (type === 'object' && mapped) return ['map to ', kindOf(mapped)];
+  if (choices) return choices.map((choice, index) => [index > 0 ? ' or ' : '', typeName(choice)]);
+  if (type === 'array') return items ? ['list of ', typeName(items)] : 'list';
+  const mapped = asObjectSchema(schema.additionalProperties);
+  if (type === 'object' && mapped) return ['map to ', typeName(mapped)];
   const format = typeof schema.format === 'string' ? ` (${schema.format})` : '';
   return `${Array.isArray(type) ? type.join(' or ') : (type ?? 'any JSON')}${format}`;
 }
 
-function objectOf(schema: JsonSchema | boolean | undefined): JsonSchema | undefined {
+function asObjectSchema(schema: JsonSchema | boolean | undefined): JsonSchema | undefined {
   return typeof schema === 'object' && Object.keys(schema).length > 0 ? schema : undefined;
 }
 
-function rulesOf(schema: JsonSchema): string[] {
+function listRules(schema: JsonSchema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = schema as Record<string, unknown>;
   const bounds = (low: unknown, high: unknown, unit: string) => {
     const [from, to] = [low, high].map((bound) => (typeof bound === 'number' ? count(bound) : undefined));

@@ -12,9 +12,9 @@ import { Guides } from './guide-pages.tsx';
 import { type DocsPage, docsPages } from './layout.tsx';
 import { operationPage } from './operation-page.tsx';
 import { schemaPath } from './paths.ts';
-import { fieldTexts, groupsOf, nameOf, type Route, routesOf } from './reference.ts';
-import { entryOf, NOT_FOUND_PAGE, overviewPage, SEARCH_PAGE, schemaPages } from './reference-pages.tsx';
-import { samplesOf } from './samples/samples.ts';
+import { fieldTexts, groupRoutes, listRoutes, type Route, referenceName } from './reference.ts';
+import { listEntry, NOT_FOUND_PAGE, overviewPage, SEARCH_PAGE, schemaPages } from './reference-pages.tsx';
+import { buildSamples } from './samples/samples.ts';
 import type { SearchEntry } from './search.ts';
 import { DOCS_STYLESHEET } from './stylesheet.ts';
 import { INDEX_FILE, NOT_FOUND_FILE, ORIGIN, SEARCH_FILE } from './template.ts';
@@ -27,7 +27,7 @@ export async function siteFiles(documents: ReadonlyMap<string, string>): Promise
   const document = openApiDocument(SERVICE_VERSION, ORIGIN);
   const guides = new Guides(documents);
   const stylesheetPath = `/assets/docs-${contentHash(DOCS_STYLESHEET)}.css`;
-  const render = await docsPages({ guides: guides.list(), groups: groupsOf(document), stylesheetPath });
+  const render = await docsPages({ guides: guides.list(), groups: groupRoutes(document), stylesheetPath });
   const files = new Map([
     ['/openapi.json', JSON.stringify(document)],
     [stylesheetPath, DOCS_STYLESHEET],
@@ -37,7 +37,7 @@ export async function siteFiles(documents: ReadonlyMap<string, string>): Promise
   ]);
   const pages: DocsPage[] = [
     overviewPage(document),
-    ...routesOf(document).map((route) => pageOf(document, route)),
+    ...listRoutes(document).map((route) => buildPage(document, route)),
     ...schemaPages(document),
     ...guides.pages(document),
   ];
@@ -45,10 +45,10 @@ export async function siteFiles(documents: ReadonlyMap<string, string>): Promise
   return files;
 }
 
-function pageOf(document: OpenApiDocument, route: Route): DocsPage {
+function buildPage(document: OpenApiDocument, route: Route): DocsPage {
   const entry = entries().get(route.operation.operationId);
   if (!entry) throw new Error(`the contract has no ${route.operation.operationId}`);
-  return operationPage({ document, route, entry, samples: samplesOf(document, route, entry) });
+  return operationPage({ document, route, entry, samples: buildSamples(document, route, entry) });
 }
 
 function searchIndex(document: OpenApiDocument, guides: Guides): SearchEntry[] {
@@ -59,20 +59,20 @@ function searchIndex(document: OpenApiDocument, guides: Guides): SearchEntry[] {
     summary: schema.description ?? '',
     text: `${name} ${fieldTexts(schema)}`.toLowerCase(),
   }));
-  const operations = routesOf(document).map((route) => ({ ...entryOf(route), text: textOf(document, route) }));
+  const operations = listRoutes(document).map((route) => ({ ...listEntry(route), text: searchText(document, route) }));
   return [...operations, ...guides.searchEntries(), ...guides.errorEntries(), ...schemas];
 }
 
 /** The searchable text of an operation: its texts, and the names of its fields. */
-function textOf(document: OpenApiDocument, { method, path, operation }: Route): string {
+function searchText(document: OpenApiDocument, { method, path, operation }: Route): string {
   const { operationId, summary, description = '', tags, parameters, requestBody, responses } = operation;
   const schemas = [requestBody, responses['200']].flatMap((part) =>
     part && 'content' in part ? Object.values(part.content ?? {}).map(({ schema }) => schema) : [],
   );
   const named = schemas.map(({ $ref = '' }) => {
-    const schema = document.components.schemas[nameOf($ref)];
+    const schema = document.components.schemas[referenceName($ref)];
     const data = schema?.properties?.data?.$ref;
-    const parts = [schema, data && document.components.schemas[nameOf(data)]];
+    const parts = [schema, data && document.components.schemas[referenceName(data)]];
     return parts.map((part) => part && fieldTexts(part)).join(' ');
   });
   const given = parameters.map((parameter) =>

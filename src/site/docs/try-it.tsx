@@ -4,9 +4,9 @@
  */
 import type { FC } from 'hono/jsx';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
-import { type Entry, routeOf } from '../../http/openapi/entries.ts';
+import { type Entry, findRoute } from '../../http/openapi/entries.ts';
 import { EXAMPLES, type Example } from '../../http/openapi/examples.ts';
-import { addressOf } from '../../http/openapi/shell.ts';
+import { exampleAddress } from '../../http/openapi/shell.ts';
 import { type Step, stepsBefore } from '../../http/openapi/steps.ts';
 import type { Parameter } from '../../http/openapi/types.ts';
 import { Card } from '../../ui/parts.tsx';
@@ -16,12 +16,12 @@ import type { TryStep } from './try-step.ts';
 
 export function canBeTried({ id }: Entry): boolean {
   const { upload, credential } = EXAMPLES[id];
-  return routeOf(id).credential !== 'OPERATOR_TOKEN' && upload === undefined && credential === undefined;
+  return findRoute(id).credential !== 'OPERATOR_TOKEN' && upload === undefined && credential === undefined;
 }
 
 export const TryIt: FC<{ entry: Entry; parameters: readonly Parameter[] }> = ({ entry, parameters }) => {
   const { id, method, path } = entry;
-  const { credential, vendorType } = routeOf(id);
+  const { credential, vendorType } = findRoute(id);
   const example = EXAMPLES[id];
   const steps = stepsBefore(id);
   const own = steps.filter((step) => isOwn(step));
@@ -69,7 +69,7 @@ export const TryIt: FC<{ entry: Entry; parameters: readonly Parameter[] }> = ({ 
         {example.body !== undefined && (
           <div class="field">
             <label for="try-body">Body</label>
-            <textarea id="try-body" name="body" class="mono" rows={rowsOf(example.body)} spellcheck={false}>
+            <textarea id="try-body" name="body" class="mono" rows={countRows(example.body)} spellcheck={false}>
               {JSON.stringify(example.body, null, 2)}
             </textarea>
           </div>
@@ -120,14 +120,14 @@ export const TryIt: FC<{ entry: Entry; parameters: readonly Parameter[] }> = ({ 
 };
 
 function isOwn({ id, example }: Step): boolean {
-  return routeOf(id).credential === 'DEMO_API_KEY' && example.credential === undefined;
+  return findRoute(id).credential === 'DEMO_API_KEY' && example.credential === undefined;
 }
 
 function toSend({ id, example, value }: Step): TryStep {
-  const { method, path } = routeOf(id);
+  const { method, path } = findRoute(id);
   return {
     method,
-    path: addressOf({ path }, example),
+    path: exampleAddress({ path }, example),
     ...(example.body !== undefined && { body: example.body }),
     ...(example.upload && { upload: toUpload(example.upload) }),
     ...(value && { value }),
@@ -139,6 +139,6 @@ function toUpload(upload: NonNullable<Example['upload']>): NonNullable<TryStep['
   return { fields, file: { field: file.field, name: file.name, text: fileText(upload) } };
 }
 
-function rowsOf(body: unknown): number {
+function countRows(body: unknown): number {
   return Math.min(24, JSON.stringify(body, null, 2).split('\n').length + 1);
 }

@@ -18,11 +18,11 @@ export interface Sentence {
 /** A nearer day is shown without its year. */
 const NEAR_MS = 300 * DAY_MS;
 
-export function sentencesOf(usage: WidgetUsage, nowMs: number): Sentence[] {
+export function writeSentences(usage: WidgetUsage, nowMs: number): Sentence[] {
   const { canceledAtMs, tiers, balance } = usage;
   if (canceledAtMs !== null)
     return [
-      { tone: 'bad', text: `Your subscription was canceled on ${dayOf(canceledAtMs, nowMs)}: calls are denied.` },
+      { tone: 'bad', text: `Your subscription was canceled on ${nearDay(canceledAtMs, nowMs)}: calls are denied.` },
     ];
   const sentences: Sentence[] = [];
   const told = new Set<WidgetTier>();
@@ -73,20 +73,20 @@ function unusableSentence({ unit, amount, label }: WidgetCredit): Sentence {
 
 /** Whether one sentence covers both. */
 function isAlike(tier: WidgetTier, other: WidgetTier): boolean {
-  const kindOf = ({ payer, isIncluded, isShort, exhausted }: WidgetTier) =>
+  const groupKey = ({ payer, isIncluded, isShort, exhausted }: WidgetTier) =>
     JSON.stringify([payer, isIncluded, isShort, exhausted?.replace(/^[a-z]+/, '')]);
-  return kindOf(tier) === kindOf(other);
+  return groupKey(tier) === groupKey(other);
 }
 
 function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): Sentence | null {
   const [first] = alike;
   if (!first) return null;
   const { payer, isIncluded, isShort } = first;
-  const what = nounOf(alike, isIncluded ? ' and ' : ' or ');
+  const what = tiersNoun(alike, isIncluded ? ' and ' : ' or ');
   const calls = `${alike.map(({ tier }) => tier).join(' and ')} calls`;
   const used = isIncluded ? `Your plan's ${what} are used up` : `Your plan includes no ${what}`;
   const balance = usage.balance?.nanoUsd ?? 0n;
-  const [until, again] = renewalOf(usage, isIncluded, nowMs);
+  const [until, again] = renewalWords(usage, isIncluded, nowMs);
   switch (payer.by) {
     case 'allowance':
     case 'units':
@@ -121,16 +121,16 @@ function tierSentence(alike: WidgetTier[], usage: WidgetUsage, nowMs: number): S
 }
 
 /** `premium calls`; `standard and premium tokens`. */
-function nounOf(tiers: WidgetTier[], joint: string): string {
+function tiersNoun(tiers: WidgetTier[], joint: string): string {
   const [first] = tiers;
   const unit = first?.exhausted?.endsWith('Tokens') ? 'tokens' : 'calls';
   return `${tiers.map(({ tier }) => tier).join(joint)} ${unit}`;
 }
 
 /** ` until 1 Dec`, for an allowance that is renewed. */
-function renewalOf({ renewsAtMs }: WidgetUsage, isIncluded: boolean, nowMs: number): [string, string] {
+function renewalWords({ renewsAtMs }: WidgetUsage, isIncluded: boolean, nowMs: number): [string, string] {
   if (!isIncluded) return ['', ''];
-  return renewsAtMs >= NEVER_MS ? ['', ' They do not renew.'] : [` until ${dayOf(renewsAtMs, nowMs)}`, ''];
+  return renewsAtMs >= NEVER_MS ? ['', ' They do not renew.'] : [` until ${nearDay(renewsAtMs, nowMs)}`, ''];
 }
 
 /** The sentence under a meter; `null` if the figures suffice. */
@@ -141,7 +141,7 @@ export function meterSentence(meter: WidgetMeter, usage: WidgetUsage, nowMs: num
   if (limit === null) return null;
   if (remaining > 0) {
     const more = bought ? ` and ${count(bought.left)} of ${count(bought.units)} bought units` : '';
-    const end = runsOutAtMs === null ? '' : `; used up about ${dayOf(runsOutAtMs, nowMs)} at this pace`;
+    const end = runsOutAtMs === null ? '' : `; used up about ${nearDay(runsOutAtMs, nowMs)} at this pace`;
     return { tone: 'plain', text: `${count(remaining)} left${more}${end}` };
   }
   const used = limit > 0 ? 'used up: ' : '';
@@ -175,7 +175,8 @@ export function isNotInPlan({ limit, payer, name }: WidgetMeter): boolean {
 /** How long the balance lasts; `null` if that is not known. */
 export function balanceSentence({ balance, renewsAtMs }: WidgetUsage, nowMs: number): string | null {
   if (!balance?.runsOutAtMs) return null;
-  if (balance.runsOutAtMs !== 'lasts') return `At this pace it lasts until about ${dayOf(balance.runsOutAtMs, nowMs)}.`;
+  if (balance.runsOutAtMs !== 'lasts')
+    return `At this pace it lasts until about ${nearDay(balance.runsOutAtMs, nowMs)}.`;
   return renewsAtMs >= NEVER_MS ? null : 'At this pace it lasts until your plan renews.';
 }
 
@@ -183,6 +184,6 @@ export function meterName({ name, label }: WidgetMeter): string {
   return label ?? words(name);
 }
 
-function dayOf(atMs: number, nowMs: number): string {
+function nearDay(atMs: number, nowMs: number): string {
   return Math.abs(atMs - nowMs) < NEAR_MS ? dayMonth(atMs) : calendarDay(atMs);
 }

@@ -13,7 +13,7 @@ import type { WidgetMeter, WidgetUsage } from '../../readings/usage/widget.ts';
 import { TimeChart } from '../../ui/charts.tsx';
 import { calendarDay, compact, count, dayMonth, distance } from '../../ui/format.ts';
 import { Bar } from '../../ui/small-charts.tsx';
-import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, sentencesOf } from './sentences.ts';
+import { balanceSentence, isNotInPlan, meterName, meterSentence, type Sentence, writeSentences } from './sentences.ts';
 import { WIDGET_STYLESHEET_PATH } from './stylesheet.ts';
 
 /** The used share of a limit from which its bar warns. */
@@ -177,7 +177,7 @@ const Totals: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => 
 
 /** The payer of the next call, and a link to buy more. */
 const Next: FC<{ usage: WidgetUsage; nowMs: number }> = ({ usage, nowMs }) => {
-  const sentences = sentencesOf(usage, nowMs);
+  const sentences = writeSentences(usage, nowMs);
   const { upgradeUrl } = usage;
   if (sentences.length === 0 && upgradeUrl === null) return null;
   return (
@@ -230,11 +230,11 @@ const Share: FC<{ meter: WidgetMeter; says: Sentence | null }> = ({ meter, says 
   meter.limit === null ? (
     <div class="unlimited" />
   ) : (
-    <Bar share={meter.used / meter.limit} tone={toneOf(meter, says)} />
+    <Bar share={meter.used / meter.limit} tone={barTone(meter, says)} />
   );
 
 /** A bar warns if little is left or a lower tier answers, and is red if the next call is denied. */
-function toneOf({ used, limit, remaining }: WidgetMeter, says: Sentence | null): string {
+function barTone({ used, limit, remaining }: WidgetMeter, says: Sentence | null): string {
   if (says?.tone === 'bad' || says?.tone === 'warn') return says.tone;
   return remaining > 0 && limit !== null && used / limit >= NEARLY_USED ? 'warn' : 'good';
 }

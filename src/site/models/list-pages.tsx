@@ -186,9 +186,9 @@ const PRICES: Column<ListedModel>[] = [
   priceColumn('Output', ({ outputUsdPerMillion }) => outputUsdPerMillion),
 ];
 
-export function priceColumn<Row>(title: string, priceOf: (row: Row) => number | null | undefined): Column<Row> {
+export function priceColumn<Row>(title: string, getPrice: (row: Row) => number | null | undefined): Column<Row> {
   const cell = (row: Row) => {
-    const usd = priceOf(row) ?? null;
+    const usd = getPrice(row) ?? null;
     return usd === null ? <Nothing /> : rate(usd);
   };
   return { title, unit: TOKENS_UNIT, figure: true, cell };

@@ -39,7 +39,7 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
   return publicPage(
     {
       title: `${model.displayName}: ${lifecycle.status.toLowerCase()}`,
-      description: sentenceOf(key, resolution),
+      description: pageDescription(key, resolution),
       canonical: origin + modelPath(key),
       section: 'models',
       narrow: true,
@@ -94,7 +94,7 @@ export function modelPage({ model, daysLeft, reportedEnds, resolution }: ModelPa
 }
 
 /** The description for search engines and previews. */
-function sentenceOf(key: string, { lifecycle, recommendedModelKey, pricing }: FullResolution): string {
+function pageDescription(key: string, { lifecycle, recommendedModelKey, pricing }: FullResolution): string {
   const { status, shutdownAt, announcedAt } = lifecycle;
   const state =
     status === 'RETIRED'

@@ -123,7 +123,7 @@ function sendDemoKey(c: AppContext): Response {
   return c.json({ key });
 }
 
-/** A file of text, for the origin of the request; `null` where there is none. */
+/** A file of text, for the origin of the request; `null` if there is none. */
 async function readFile(c: AppContext, path: string): Promise<string | null> {
   const answer = await c.env.ASSETS.fetch(ORIGIN + path);
   if (!answer.ok) return null;

@@ -65,7 +65,7 @@ async function sendWidget(c: AppContext): Promise<Response> {
   if (!session) return respond(await endedPage(), 401, []);
   const limited = await refuseMany(c, session);
   if (limited) return limited;
-  return respond(await widgetPage(await propsOf(c, session, nowMs), token), 200, session.origins);
+  return respond(await widgetPage(await readWidgetProps(c, session, nowMs), token), 200, session.origins);
 }
 
 async function sendPart(c: AppContext): Promise<Response> {
@@ -75,7 +75,7 @@ async function sendPart(c: AppContext): Promise<Response> {
   if (!session) return respond(await endedPage(), 401, []);
   const limited = await refuseMany(c, session);
   if (limited) return limited;
-  return respond(await widgetPart(await propsOf(c, session, nowMs)), 200, []);
+  return respond(await widgetPart(await readWidgetProps(c, session, nowMs)), 200, []);
 }
 
 /** 429 if the session made too many requests in this minute: the widget is free. */
@@ -84,7 +84,7 @@ async function refuseMany(c: AppContext, { organization, customerId, holder }: E
   return counted.ok ? null : c.text(counted.refusal.message, pageStatus(c, counted.refusal));
 }
 
-async function propsOf(c: AppContext, session: EmbedSession, nowMs: number): Promise<WidgetProps> {
+async function readWidgetProps(c: AppContext, session: EmbedSession, nowMs: number): Promise<WidgetProps> {
   const { organization, customerId, holder: _, ...shown } = session;
   const usage = await readWidgetUsage({ env: c.env, organization, defer: deferrer(c) }, customerId, nowMs);
   return { ...shown, nowMs, usage };

@@ -10,7 +10,7 @@ import { type AnswersOfDay, answersOfDay, remainingDayMs } from '../../lookup/lo
 import { BoundedMap } from '../../platform/bounded-map.ts';
 import { catalogPage, MODELS_PATH, modelNotFoundPage, searchPage } from '../models/list-pages.tsx';
 import { modelPage } from '../models/model-page.tsx';
-import { type KeptPages, originOf, publicRoutes, searchedText, sendKeptPage } from './public-page.ts';
+import { type KeptPages, publicRoutes, requestOrigin, searchedText, sendKeptPage } from './public-page.ts';
 
 /** The most models of each list on the first page. */
 const LISTED_MAX = 15;
@@ -39,7 +39,7 @@ async function sendList(c: AppContext): Promise<Response> {
   return sendKept(c, query, query === '' ? 'models' : 'others', nowMs, async () => ({
     html:
       query === ''
-        ? await catalogPage(await listCatalog(c.env, nowMs, deferrer(c), LISTED_MAX), originOf(c))
+        ? await catalogPage(await listCatalog(c.env, nowMs, deferrer(c), LISTED_MAX), requestOrigin(c))
         : await searchPage(await findModels(c.env, query, nowMs, deferrer(c)), query),
   }));
 }
@@ -51,7 +51,7 @@ async function sendModel(c: AppContext): Promise<Response> {
   const isListed = await isModelKey(c.env, readablePath(rawPath).slice(1), deferrer(c));
   return sendKept(c, readablePath(rawPath), isListed ? 'models' : 'others', nowMs, async () => {
     const described = await describeModel(c.env, rawPath, nowMs, deferrer(c));
-    if (described.known) return { html: await modelPage(described, originOf(c)) };
+    if (described.known) return { html: await modelPage(described, requestOrigin(c)) };
     return { html: await modelNotFoundPage(described.asked, described.near), status: 404 };
   });
 }

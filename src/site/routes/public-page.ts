@@ -73,7 +73,7 @@ export async function sendKeptPage(
   { kept, meaning, isCounted, ...how }: Kept & Omit<PageAnswer, 'html' | 'status'>,
   make: () => Promise<Pick<PageAnswer, 'html' | 'status'>>,
 ): Promise<Response> {
-  const key = `${originOf(c)} ${meaning}`;
+  const key = `${requestOrigin(c)} ${meaning}`;
   const known = kept.get(key);
   if (known) return send(c, known, how);
   const refusal = isCounted ? await refuseManyPages(c) : null;
@@ -87,7 +87,7 @@ export async function sendKeptPage(
   return send(c, page, { ...how, status });
 }
 
-export function originOf(c: AppContext): string {
+export function requestOrigin(c: AppContext): string {
   return new URL(c.req.url).origin;
 }
 

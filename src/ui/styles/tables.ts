@@ -47,12 +47,12 @@ tr.changed > * { background: var(--warn-soft); }
 .id { white-space: nowrap; }
 .id-start { display: inline-block; max-width: 13ch; overflow: hidden; text-overflow: ellipsis; vertical-align: bottom; }
 ${Object.entries(CARDS_BELOW_PX)
-  .map(([tables, width]) => `@container (max-width: ${width}px) {\n${cardsOf(`table[role="table"]${tables}`)}}`)
+  .map(([tables, width]) => `@container (max-width: ${width}px) {\n${cardStyles(`table[role="table"]${tables}`)}}`)
   .join('\n')}
 `;
 
 /** The first line of a card has the name and the main figure, the second line the rest. */
-function cardsOf(table: string): string {
+function cardStyles(table: string): string {
   return `
   ${table}, ${table} > tbody, ${table} > caption { display: block; width: 100%; }
   ${table} > caption.unseen { position: absolute; width: 1px; }

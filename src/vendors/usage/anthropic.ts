@@ -10,19 +10,19 @@ import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import { boundedParts } from '../../domain/usage-sum.ts';
 import {
   count,
-  detailsOf,
   type Fields,
   Figures,
-  fieldsOf,
+  fieldsOrEmpty,
   fitting,
   isFields,
-  listOf,
+  listOrEmpty,
   modelName,
+  readServiceTier,
   type StreamReading,
-  tierOf,
   type VendorUsage,
+  withoutZeros,
 } from './figures.ts';
-import { type Hop, Hops, iterationsOf } from './iterations.ts';
+import { type Hop, Hops, readIterations } from './iterations.ts';
 import type { FigureName } from './names.ts';
 
 const REGION = /^[a-z0-9][a-z0-9-]{0,59}$/;
@@ -37,13 +37,13 @@ export function readMessage(body: Fields): VendorUsage | null {
   const hasOutput = !Array.isArray(content) || content.some(isOutput) || count(usage.output_tokens) !== 0;
   if (isUnbilled(reason, hasOutput, usage)) return unbilled(body.model);
   const hops = new Hops();
-  for (const block of listOf(content)) hops.read(fieldsOf(block));
-  return figuresOf(body.model, usage, figuresIn(usage), hops.found);
+  for (const block of listOrEmpty(content)) hops.read(fieldsOrEmpty(block));
+  return anthropicFigures(body.model, usage, figuresIn(usage), hops.found);
 }
 
 /** Searches that the usage counts, even if it counts nothing else. */
 export function searchesOfMessage({ usage }: Fields): number {
-  return figuresIn(fieldsOf(usage)).sum('searches');
+  return figuresIn(fieldsOrEmpty(usage)).sum('searches');
 }
 
 function figuresIn(usage: Fields): Figures {
@@ -54,12 +54,12 @@ function figuresIn(usage: Fields): Figures {
 
 /** A block of text begins empty. */
 function isOutput(block: unknown): boolean {
-  const { type, text } = fieldsOf(block);
+  const { type, text } = fieldsOrEmpty(block);
   return type !== 'text' || text !== '';
 }
 
 function isUnbilled(stopReason: unknown, hasOutput: boolean, { iterations }: Fields): boolean {
-  const wrote = listOf(iterations).some((iteration) => count(fieldsOf(iteration).output_tokens) !== 0);
+  const wrote = listOrEmpty(iterations).some((iteration) => count(fieldsOrEmpty(iteration).output_tokens) !== 0);
   return stopReason === 'refusal' && !hasOutput && !wrote;
 }
 
@@ -86,14 +86,14 @@ const MADE_OF = {
   searches: ['searches'],
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
-function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readonly Hop[]): VendorUsage | null {
+function anthropicFigures(model: unknown, usage: Fields, figures: Figures, hops: readonly Hop[]): VendorUsage | null {
   if (!figures.has('prompt', 'completion')) return null;
-  const { model: answered, isFallback, ...iterations } = iterationsOf(usage, model, hops);
+  const { model: answered, isFallback, ...iterations } = readIterations(usage, model, hops);
   const [messages, compactions] = [iterations.messages.map(figuresIn), iterations.compactions.map(figuresIn)];
   const { inference_geo: geo, speed } = usage;
   const region = typeof geo === 'string' && REGION.test(geo) && geo !== 'not_available' ? { region: geo } : {};
   const conditions: Pick<VendorUsage, 'serviceTier' | 'region' | 'speed'> = {
-    ...tierOf(usage.service_tier),
+    ...readServiceTier(usage.service_tier),
     ...region,
     ...((speed === 'fast' || speed === 'standard') && { speed }),
   };
@@ -101,7 +101,10 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readon
     const its = figuresIn(other);
     // An attempt ran under the same conditions as the answer; an advisor has no tier or speed of its own.
     const ran = other.type === 'message' ? conditions : region;
-    return fitting({ ...modelName(other.model), ...tokensOf((figure) => figure(its)), ...ran }, its.unclearOf(MADE_OF));
+    return fitting(
+      { ...modelName(other.model), ...sumTokens((figure) => figure(its)), ...ran },
+      its.unclearOf(MADE_OF),
+    );
   });
   const unclear = [figures, ...messages, ...compactions].flatMap((part) => part.unclearOf(MADE_OF));
   if (!figures.has('prompt')) unclear.push('inputTokens');
@@ -111,7 +114,7 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, hops: readon
       ...modelName(answered),
       ...(isFallback && { isFallback }),
       providerUsed: 'anthropic',
-      ...tokensOf((figure) => Math.max(figure(figures), total(messages, figure)) + total(compactions, figure)),
+      ...sumTokens((figure) => Math.max(figure(figures), total(messages, figure)) + total(compactions, figure)),
       reasoningTokens: figures.sum('reasoning'),
       ...(figures.has('searches') && { searches: figures.sum('searches') }),
       ...conditions,
@@ -129,7 +132,7 @@ function total(iterations: readonly Figures[], figure: Figure): number {
 }
 
 /** The tokens of all objects whose figures `sum` adds up. */
-function tokensOf(sum: (figure: Figure) => number): VendorUsage {
+function sumTokens(sum: (figure: Figure) => number): VendorUsage {
   const cachedInputTokens = sum((of) => of.sum('cachedApart'));
   // Some answers have only the figures by lifetime.
   const cacheWriteInputTokens = sum((of) =>
@@ -141,7 +144,7 @@ function tokensOf(sum: (figure: Figure) => number): VendorUsage {
     cacheWriteInputTokens,
     responseTokens: sum((of) => of.sum('completion')),
     reasoningTokens: 0,
-    ...detailsOf({ cacheWrite1hInputTokens: sum((of) => of.sum('cacheWrite1h')) }),
+    ...withoutZeros({ cacheWrite1hInputTokens: sum((of) => of.sum('cacheWrite1h')) }),
   };
 }
 
@@ -189,20 +192,20 @@ export class MessageStream implements StreamReading {
         this.completed = typeof event.stop_reason === 'string';
         break;
       case 'message_start':
-        this.#begin(fieldsOf(event.message));
+        this.#begin(fieldsOrEmpty(event.message));
         break;
       case 'content_block_start':
         this.#hasContent ||= isOutput(event.content_block);
-        if (isSearch(fieldsOf(event.content_block))) this.#searched += 1;
-        this.#hops.read(fieldsOf(event.content_block));
+        if (isSearch(fieldsOrEmpty(event.content_block))) this.#searched += 1;
+        this.#hops.read(fieldsOrEmpty(event.content_block));
         break;
       case 'content_block_delta':
         this.#hasContent = true;
         break;
       case 'message_delta':
-        this.#stopReason = fieldsOf(event.delta).stop_reason ?? this.#stopReason;
-        this.#answered = fieldsOf(event.delta).model ?? event.model ?? this.#answered;
-        this.#add(fieldsOf(event.usage));
+        this.#stopReason = fieldsOrEmpty(event.delta).stop_reason ?? this.#stopReason;
+        this.#answered = fieldsOrEmpty(event.delta).model ?? event.model ?? this.#answered;
+        this.#add(fieldsOrEmpty(event.usage));
         break;
       case 'message_stop':
         this.completed = true;
@@ -213,7 +216,7 @@ export class MessageStream implements StreamReading {
   usage(): VendorUsage | null {
     if (this.#usage === null) return null;
     if (isUnbilled(this.#stopReason, this.#hasContent || this.#hasTokens, this.#usage)) return unbilled(this.#model);
-    const usage = figuresOf(this.#model, this.#usage, this.#figures, this.#hops.found);
+    const usage = anthropicFigures(this.#model, this.#usage, this.#figures, this.#hops.found);
     if (usage === null) return null;
     // A stream that broke off has not counted its searches yet.
     return usage.searches === undefined && this.#searched > 0 ? { ...usage, searches: this.#searched } : usage;
@@ -234,7 +237,7 @@ export class MessageStream implements StreamReading {
   #begin(message: Fields): void {
     this.#begun = message.model;
     this.#hops = new Hops();
-    for (const block of listOf(message.content)) this.#hops.read(fieldsOf(block));
+    for (const block of listOrEmpty(message.content)) this.#hops.read(fieldsOrEmpty(block));
     if (isFields(message.usage)) this.#add(message.usage);
   }
 
@@ -243,7 +246,8 @@ export class MessageStream implements StreamReading {
     const told = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     if (told.length === 0) return;
     // Totals with iterations belong to the model that answered, which may differ from the one that began.
-    if (listOf(usage.iterations).length > 0 && usage.input_tokens != null) this.#figures = new Figures('anthropic');
+    if (listOrEmpty(usage.iterations).length > 0 && usage.input_tokens != null)
+      this.#figures = new Figures('anthropic');
     this.#figures.read(usage);
     this.#usage = { ...this.#usage, ...Object.fromEntries(told) };
     if (usage.output_tokens != null) this.#hasTokens = count(usage.output_tokens) !== 0;

@@ -3,7 +3,7 @@
  *
  * The message is the vendor's own, shortened but not sanitized: the end of the call sanitizes what it records.
  */
-import { type Fields, fieldsOf, isFields, listOf, type VendorFailure } from './figures.ts';
+import { type Fields, fieldsOrEmpty, isFields, listOrEmpty, type VendorFailure } from './figures.ts';
 
 /** The longest error code that the end of a call accepts. */
 const CODE_LENGTH_MAX = 100;
@@ -14,22 +14,22 @@ const UNNAMED = 'vendor_error';
 /** The error in a body; `null` if there is none. */
 export function readFailure(body: unknown): VendorFailure | null {
   const error = errorIn(body);
-  return error === null ? null : failureOf(error);
+  return error === null ? null : readFailureBody(error);
 }
 
 /** The error in a body as the vendor wrote it; `null` if there is none. Google wraps some errors in an array. */
 export function errorIn(body: unknown): unknown {
-  const fields = fieldsOf(Array.isArray(body) ? body[0] : body);
+  const fields = fieldsOrEmpty(Array.isArray(body) ? body[0] : body);
   if (isError(fields.error)) return fields.error;
   // OpenAI's responses have an error event, or a failed response.
   if (fields.type === 'error') return fields;
-  if (fields.type === 'response.failed') return fieldsOf(fields.response).error ?? {};
+  if (fields.type === 'response.failed') return fieldsOrEmpty(fields.response).error ?? {};
   const ofVendor = errorOfOthers(fields);
   if (ofVendor !== null) return ofVendor;
   // OpenRouter's error about the model that it asked (openrouter.ai/docs/api-reference/errors).
   return (
-    listOf(fields.choices)
-      .map((choice) => fieldsOf(choice).error)
+    listOrEmpty(fields.choices)
+      .map((choice) => fieldsOrEmpty(choice).error)
       .find(isError) ?? null
   );
 }
@@ -39,10 +39,10 @@ function errorOfOthers(fields: Fields): Fields | null {
   // vLLM and FastChat write the members of the error into the answer itself.
   if (fields.object === 'error') return fields;
   // MiniMax's state of every answer, 0 if all is well (platform.minimax.io/docs/api-reference/errorcode).
-  const { status_code: code, status_msg: message } = fieldsOf(fields.base_resp);
+  const { status_code: code, status_msg: message } = fieldsOrEmpty(fields.base_resp);
   if (typeof code === 'number' && code !== 0) return { code, message };
   // Cloudflare's envelope (developers.cloudflare.com/fundamentals/api/reference).
-  const [first] = listOf(fields.errors);
+  const [first] = listOrEmpty(fields.errors);
   return fields.success === false && isFields(first) ? first : null;
 }
 
@@ -53,16 +53,16 @@ function isError(error: unknown): boolean {
 
 /** The error of an event named `error`, whatever its data is. */
 export function readErrorEvent(data: string, body: unknown): VendorFailure {
-  return readFailure(body) ?? failureOf(isFields(body) ? body : data);
+  return readFailure(body) ?? readFailureBody(isFields(body) ? body : data);
 }
 
-function failureOf(error: unknown): VendorFailure {
-  if (!isFields(error)) return { code: UNNAMED, message: messageOf(error) };
-  return { code: codeOf(error), message: messageOf(error.message ?? listOf(error.details)[0]) };
+function readFailureBody(error: unknown): VendorFailure {
+  if (!isFields(error)) return { code: UNNAMED, message: failureMessage(error) };
+  return { code: failureCode(error), message: failureMessage(error.message ?? listOrEmpty(error.details)[0]) };
 }
 
 /** Prefers a word to a number: `RESOURCE_EXHAUSTED` says more than 429. `type` is the least exact of the three. */
-function codeOf(error: Fields): string {
+function failureCode(error: Fields): string {
   const candidates = [error.code, error.status, error.type];
   const word = candidates.find((value) => typeof value === 'string' && value.trim() !== '' && value !== 'error');
   const number = candidates.find((value) => typeof value === 'number' && Number.isFinite(value));
@@ -70,7 +70,7 @@ function codeOf(error: Fields): string {
   return code.replace(/[^\x21-\x7e]+/g, '_').slice(0, CODE_LENGTH_MAX);
 }
 
-function messageOf(value: unknown): string {
+function failureMessage(value: unknown): string {
   const message = typeof value === 'string' ? value.slice(0, MESSAGE_LENGTH_MAX).trim() : '';
   return message || 'the vendor gave no reason';
 }
@@ -88,8 +88,8 @@ const STATUS_OF_WORDS: readonly (readonly [RegExp, number])[] = [
 
 /** The HTTP status of an error that came with 200: its own, or the meaning of its words; 502 if neither is known. */
 export function failureStatus(body: unknown): number {
-  const error = fieldsOf(errorIn(body) ?? body);
-  const numbers = [error.status, error.code, error.http_code, fieldsOf(body).status].map(Number);
+  const error = fieldsOrEmpty(errorIn(body) ?? body);
+  const numbers = [error.status, error.code, error.http_code, fieldsOrEmpty(body).status].map(Number);
   const said = numbers.find((number) => Number.isInteger(number) && number >= 400 && number < 600);
   if (said !== undefined) return said;
   const words = [error.type, error.code, error.status].filter((word) => typeof word === 'string').join(' ');

@@ -14,7 +14,7 @@ import {
   type ToolUses,
   type UsageDetails,
 } from '../../domain/usage.ts';
-import { type FigureName, type Form, placesOf } from './names.ts';
+import { type FigureName, type Form, usagePlaces } from './names.ts';
 
 /** The levels of reasoning effort, lowest first, in OpenAI's words (contract 4.2). */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -90,16 +90,16 @@ export function isFields(value: unknown): value is Fields {
 }
 
 /** The value if it is an object, otherwise an empty object. */
-export function fieldsOf(value: unknown): Fields {
+export function fieldsOrEmpty(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
 /** The value if it is a text, otherwise an empty one. Converting an object may throw: it may have any `toString`. */
-export function textOf(value: unknown): string {
+export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function listOf(value: unknown): unknown[] {
+export function listOrEmpty(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
@@ -118,17 +118,17 @@ export function quantity(value: unknown): number | null {
  * highest of each figure counts, in any order; `null` and absent members are ignored.
  */
 export class Figures {
-  readonly #places: ReturnType<typeof placesOf>;
+  readonly #places: ReturnType<typeof usagePlaces>;
   readonly #highest = new Map<FigureName, number>();
   readonly #unclear = new Set<FigureName>();
 
   constructor(form: Form) {
-    this.#places = placesOf(form);
+    this.#places = usagePlaces(form);
   }
 
   read(usage: Fields): void {
     for (const { figure, path, isQuantity } of this.#places) {
-      const value = path.reduce<unknown>((at, name) => fieldsOf(at)[name], usage);
+      const value = path.reduce<unknown>((at, name) => fieldsOrEmpty(at)[name], usage);
       if (value !== undefined && value !== null) this.add(figure, (isQuantity ? quantity : count)(value));
     }
   }
@@ -172,7 +172,7 @@ export class Stops {
   readonly #stopped = new Map<number, boolean>();
 
   read(answer: unknown, reasonName: 'finish_reason' | 'finishReason'): void {
-    const { index, [reasonName]: reason } = fieldsOf(answer);
+    const { index, [reasonName]: reason } = fieldsOrEmpty(answer);
     const place = answerPlace(index);
     const stopped = typeof reason === 'string' && reason !== '';
     this.#stopped.set(place, stopped || this.#stopped.get(place) === true);
@@ -211,17 +211,17 @@ export function fitting(usage: VendorUsage, found: readonly UnclearFigure[]): Ve
 }
 
 /** Details of usage, without those that are zero. */
-export function detailsOf(details: Partial<Record<TokenDetail, number>>): Partial<Record<TokenDetail, number>> {
+export function withoutZeros(details: Partial<Record<TokenDetail, number>>): Partial<Record<TokenDetail, number>> {
   return Object.fromEntries(Object.entries(details).filter(([, tokens]) => tokens !== 0));
 }
 
 /** The audio tokens; no member if there are none. */
-export function audioOf(tokens: number): { audio?: number } {
+export function audioDetail(tokens: number): { audio?: number } {
   return tokens === 0 ? {} : { audio: tokens };
 }
 
 /** Uses of tools, without those that are zero. */
-export function toolUsesOf(fileSearch: number): { toolUses?: ToolUses } {
+export function toolUses(fileSearch: number): { toolUses?: ToolUses } {
   return fileSearch === 0 ? {} : { toolUses: { fileSearch } };
 }
 
@@ -239,7 +239,7 @@ const TIERS: Readonly<Record<string, ServiceTier>> = {
 };
 
 /** The service tier that an answer names; `other` for a word without a published rate. */
-export function tierOf(value: unknown): { serviceTier?: ServiceTier } {
+export function readServiceTier(value: unknown): { serviceTier?: ServiceTier } {
   if (typeof value !== 'string' || value === '' || value === 'auto') return {};
   const tier = Object.hasOwn(TIERS, value.toLowerCase()) ? TIERS[value.toLowerCase()] : 'other';
   return tier === undefined ? {} : { serviceTier: tier };
@@ -257,13 +257,13 @@ export function modelName(value: unknown): { modelUsed?: string } {
   return { modelUsed: value.replace(/^models\//, '') };
 }
 
-export function effortOf(value: unknown): { reasoningEffort?: Effort } {
+export function readEffort(value: unknown): { reasoningEffort?: Effort } {
   const effort = EFFORTS.find((level) => level === value);
   return effort === undefined ? {} : { reasoningEffort: effort };
 }
 
 /** The vendor of a model whose name only that vendor uses. Names with a slash belong to resellers. */
-export function providerOf(model: unknown): { providerUsed?: VendorName } {
+export function soleProvider(model: unknown): { providerUsed?: VendorName } {
   const { modelUsed } = modelName(model);
   if (modelUsed === undefined) return {};
   if (/^claude-/i.test(modelUsed)) return { providerUsed: 'anthropic' };

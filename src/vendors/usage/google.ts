@@ -7,20 +7,20 @@
  */
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import {
-  audioOf,
+  audioDetail,
   count,
-  detailsOf,
   type Fields,
   Figures,
-  fieldsOf,
+  fieldsOrEmpty,
   fitting,
   isFields,
-  listOf,
+  listOrEmpty,
   modelName,
+  readServiceTier,
   Stops,
   type StreamReading,
-  tierOf,
   type VendorUsage,
+  withoutZeros,
 } from './figures.ts';
 import type { FigureName } from './names.ts';
 
@@ -30,7 +30,7 @@ export function isContent(body: Fields): boolean {
 
 export function readContent(body: Fields): VendorUsage | null {
   if (!isFields(body.usageMetadata)) return null;
-  return figuresOf(body.modelVersion, body.usageMetadata, figuresIn(body.usageMetadata), searchesOf(body));
+  return googleFigures(body.modelVersion, body.usageMetadata, figuresIn(body.usageMetadata), countSearches(body));
 }
 
 function figuresIn(usage: Fields): Figures {
@@ -53,8 +53,8 @@ function readInto(figures: Figures, usage: Fields): void {
   for (const { list, ...names } of MODALITIES) {
     for (const modality of ['AUDIO', 'IMAGE'] as const) {
       const figure = names[modality];
-      const tokens = listOf(usage[list])
-        .map(fieldsOf)
+      const tokens = listOrEmpty(usage[list])
+        .map(fieldsOrEmpty)
         .filter((detail) => detail.modality === modality && detail.tokenCount != null)
         .map(({ tokenCount }) => count(tokenCount));
       if (figure === undefined || tokens.length === 0) continue;
@@ -85,7 +85,7 @@ const MADE_OF = {
  * The total covers all four counts: its excess over those that are present is the prompt if that is missing, otherwise
  * output. `null` if there are no tokens at all.
  */
-function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: number | null): VendorUsage | null {
+function googleFigures(model: unknown, usage: Fields, figures: Figures, searches: number | null): VendorUsage | null {
   const counts = ['prompt', 'promptBeside', 'completion', 'reasoning'] as const;
   if (!figures.has(...counts, 'total')) return null;
   const isWhole = !figures.isUnclear(...counts);
@@ -107,8 +107,8 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: nu
       reasoningTokens: figures.sum('reasoning'),
       ...(isTotalAlone && !figures.isUnclear('total') && { totalTokens: figures.sum('total') }),
       ...(searches !== null && { searches }),
-      ...audioOf(audioInputTokens + audioOutputTokens),
-      ...detailsOf({
+      ...audioDetail(audioInputTokens + audioOutputTokens),
+      ...withoutZeros({
         audioInputTokens,
         imageInputTokens: figures.sum('imageInput', 'imageBeside'),
         cachedAudioInputTokens: figures.sum('cachedAudio'),
@@ -116,7 +116,7 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: nu
         audioOutputTokens,
         imageOutputTokens: figures.sum('imageOutput'),
       }),
-      ...tierOf(usage.trafficType),
+      ...readServiceTier(usage.trafficType),
     },
     [
       ...figures.unclearOf(MADE_OF),
@@ -127,16 +127,16 @@ function figuresOf(model: unknown, usage: Fields, figures: Figures, searches: nu
 }
 
 export function searchesOfContent(body: Fields): number {
-  return searchesOf(body) ?? 0;
+  return countSearches(body) ?? 0;
 }
 
 /**
  * The searches of its grounding that Google bills: each distinct query that is not empty, or, before Gemini 3, one for
  * the whole answer. `null` if there is no grounding.
  */
-function searchesOf(body: Fields): number | null {
-  const lists = listOf(body.candidates)
-    .map((candidate) => fieldsOf(fieldsOf(candidate).groundingMetadata).webSearchQueries)
+function countSearches(body: Fields): number | null {
+  const lists = listOrEmpty(body.candidates)
+    .map((candidate) => fieldsOrEmpty(fieldsOrEmpty(candidate).groundingMetadata).webSearchQueries)
     .filter(Array.isArray);
   if (lists.length === 0) return null;
   const queries = new Set(lists.flat().filter((query) => typeof query === 'string' && query.trim() !== ''));
@@ -158,10 +158,10 @@ export class ContentStream implements StreamReading {
       readInto(this.#figures, event.usageMetadata);
       this.#usage = { ...this.#usage, ...event.usageMetadata };
     }
-    const searches = searchesOf(event);
+    const searches = countSearches(event);
     if (searches !== null) this.#searches = Math.max(this.#searches ?? 0, searches);
-    for (const candidate of listOf(event.candidates)) this.#stops.read(candidate, 'finishReason');
-    if (fieldsOf(event.promptFeedback).blockReason !== undefined) this.#refused = true;
+    for (const candidate of listOrEmpty(event.candidates)) this.#stops.read(candidate, 'finishReason');
+    if (fieldsOrEmpty(event.promptFeedback).blockReason !== undefined) this.#refused = true;
   }
 
   /** Google marks no end of its own: a stop reason, or the reason for which it blocked the prompt, is the end. */
@@ -174,7 +174,7 @@ export class ContentStream implements StreamReading {
   }
 
   usage(): VendorUsage | null {
-    return this.#usage && figuresOf(this.#model, this.#usage, this.#figures, this.#searches);
+    return this.#usage && googleFigures(this.#model, this.#usage, this.#figures, this.#searches);
   }
 
   searches(): number {

@@ -9,7 +9,7 @@
  * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool#usage-and-billing
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#how-refusals-are-billed
  */
-import { type Fields, fieldsOf, listOf, modelName, textOf } from './figures.ts';
+import { type Fields, fieldsOrEmpty, listOrEmpty, modelName, textOrEmpty } from './figures.ts';
 
 export interface Iterations {
   /** The model that answered, if the iterations name it. */
@@ -31,13 +31,13 @@ export interface Hop {
   isFree: boolean;
 }
 
-export function iterationsOf(usage: Fields, model: unknown, hops: readonly Hop[]): Iterations {
-  const all = listOf(usage.iterations).map(fieldsOf);
+export function readIterations(usage: Fields, model: unknown, hops: readonly Hop[]): Iterations {
+  const all = listOrEmpty(usage.iterations).map(fieldsOrEmpty);
   const served = all.findLast(({ type }) => type === 'fallback_message');
   const answered = modelName(served?.model).modelUsed ?? modelName(model).modelUsed;
   const ofModel = all.filter(({ type }) => type === 'message' || type === 'fallback_message');
   const isOwn = ({ type, model: its }: Fields) =>
-    type === 'fallback_message' || textOf(its) === '' || isSameModel(textOf(its), answered);
+    type === 'fallback_message' || textOrEmpty(its) === '' || isSameModel(textOrEmpty(its), answered);
   // If none of the names is the answer's, they are another spelling of it, unless another model is known to have run.
   const messages = served || hops.length > 0 || ofModel.some(isOwn) ? ofModel.filter(isOwn) : ofModel;
   const isFree = ({ type, output_tokens: output }: Fields) =>
@@ -73,9 +73,9 @@ export class Hops {
       this.#hasOutput = true;
       return;
     }
-    const { category } = fieldsOf(trigger);
+    const { category } = fieldsOrEmpty(trigger);
     const isFree = !this.#hasOutput && (category == null || UNBILLED.has(category));
-    this.found.push({ from: fieldsOf(from).model, to: fieldsOf(to).model, isFree });
+    this.found.push({ from: fieldsOrEmpty(from).model, to: fieldsOrEmpty(to).model, isFree });
   }
 }
 

@@ -166,6 +166,6 @@ const PLACES: Readonly<Record<Form, readonly Place[]>> = {
   google: places('google'),
 };
 
-export function placesOf(form: Form): readonly Place[] {
+export function usagePlaces(form: Form): readonly Place[] {
   return PLACES[form];
 }

@@ -6,14 +6,14 @@
  * `speech.audio.done`.
  */
 
-import { type Fields, fitting, type StreamReading, textOf, type VendorUsage } from './figures.ts';
+import { type Fields, fitting, type StreamReading, textOrEmpty, type VendorUsage } from './figures.ts';
 import { readResponse } from './openai.ts';
 
 const EVENT = /^(?:image_(?:generation|edit)|speech\.audio|transcript\.text)\./;
 const IMAGE_END = /^image_(?:generation|edit)\.completed$/;
 
 export function isMediaEvent({ type }: Fields): boolean {
-  return EVENT.test(textOf(type));
+  return EVENT.test(textOrEmpty(type));
 }
 
 export class MediaStream implements StreamReading {
@@ -22,11 +22,11 @@ export class MediaStream implements StreamReading {
   #usage: VendorUsage | null = null;
 
   read(event: Fields): void {
-    const type = textOf(event.type);
+    const type = textOrEmpty(event.type);
     if (IMAGE_END.test(type)) {
       this.#images += 1;
       // To the reader of a whole answer, an answer with `data` is one of images.
-      this.#usage = sumOf(this.#usage, readResponse({ ...event, data: [] }));
+      this.#usage = mergeUsage(this.#usage, readResponse({ ...event, data: [] }));
     } else if (type === 'transcript.text.done') {
       this.#usage = readResponse(event);
       this.completed = true;
@@ -75,7 +75,7 @@ const SUMMED = [
   'totalTokens',
 ] as const;
 
-function sumOf(before: VendorUsage | null, next: VendorUsage | null): VendorUsage | null {
+function mergeUsage(before: VendorUsage | null, next: VendorUsage | null): VendorUsage | null {
   if (before === null || next === null) return next ?? before;
   const sum: VendorUsage = { ...before, ...next };
   for (const name of SUMMED) {

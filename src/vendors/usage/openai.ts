@@ -10,35 +10,35 @@
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import { isSearchModel } from '../capabilities.ts';
 import {
-  audioOf,
+  audioDetail,
   count,
-  detailsOf,
-  effortOf,
   type Fields,
   Figures,
-  fieldsOf,
+  fieldsOrEmpty,
   fitting,
   isFields,
-  listOf,
+  listOrEmpty,
   modelName,
-  providerOf,
+  readEffort,
+  readServiceTier,
   reportedUsd,
   Stops,
   type StreamReading,
-  textOf,
-  tierOf,
-  toolUsesOf,
+  soleProvider,
+  textOrEmpty,
+  toolUses,
   type VendorUsage,
+  withoutZeros,
 } from './figures.ts';
 import type { FigureName } from './names.ts';
 
 /** Chat completions, completions and embeddings: all answers that count tokens and are not of another kind. */
 export function isCompletion(body: Fields): boolean {
-  return Array.isArray(body.choices) || (!isResponse(body) && readingOf(body).figures.has(...TOKENS));
+  return Array.isArray(body.choices) || (!isResponse(body) && readUsageBody(body).figures.has(...TOKENS));
 }
 
 export function readCompletion(body: Fields): VendorUsage | null {
-  return usageOf(body, readingOf(body), searchesOfCompletion(body));
+  return buildUsage(body, readUsageBody(body), searchesOfCompletion(body));
 }
 
 const TOKENS = ['prompt', 'completion', 'total'] as const;
@@ -62,12 +62,12 @@ class Reading {
     }
     this.serviceTier = body.service_tier ?? this.serviceTier;
     // The searches that OpenAI bills.
-    const { num_requests: requests } = fieldsOf(fieldsOf(body.tool_usage).web_search);
+    const { num_requests: requests } = fieldsOrEmpty(fieldsOrEmpty(body.tool_usage).web_search);
     if (requests != null) this.figures.add('searches', count(requests));
   }
 }
 
-function readingOf(body: Fields): Reading {
+function readUsageBody(body: Fields): Reading {
   const reading = new Reading();
   reading.read(body);
   return reading;
@@ -82,10 +82,10 @@ function usagesIn(body: Fields): Fields[] {
   const { usage, x_groq: groq, choices, meta, delta } = body;
   return [
     usage,
-    fieldsOf(groq).usage,
-    ...listOf(choices).map((choice) => fieldsOf(choice).usage),
-    fieldsOf(meta).billed_units === undefined ? null : meta,
-    body.type === 'message-end' ? fieldsOf(delta).usage : null,
+    fieldsOrEmpty(groq).usage,
+    ...listOrEmpty(choices).map((choice) => fieldsOrEmpty(choice).usage),
+    fieldsOrEmpty(meta).billed_units === undefined ? null : meta,
+    body.type === 'message-end' ? fieldsOrEmpty(delta).usage : null,
     body.eval_count === undefined && body.prompt_eval_count === undefined ? null : body,
   ].filter(isFields);
 }
@@ -95,22 +95,22 @@ function usagesIn(body: Fields): Fields[] {
  * in every call: vendors seldom report how many searches there were.
  */
 export function searchesOfCompletion(body: Fields): number {
-  const choices = listOf(body.choices).map(fieldsOf);
+  const choices = listOrEmpty(body.choices).map(fieldsOrEmpty);
   const executed = choices.flatMap(({ message, delta }) =>
-    [message, delta].flatMap((part) => listOf(fieldsOf(part).executed_tools)),
+    [message, delta].flatMap((part) => listOrEmpty(fieldsOrEmpty(part).executed_tools)),
   );
-  const listed = executed.filter((tool) => textOf(fieldsOf(tool).type).includes('search')).length;
+  const listed = executed.filter((tool) => textOrEmpty(fieldsOrEmpty(tool).type).includes('search')).length;
   if (listed > 0) return listed;
   const cites = choices.some(({ message, delta }) =>
-    [message, delta].some((part) => citesWeb(fieldsOf(part).annotations)),
+    [message, delta].some((part) => citesWeb(fieldsOrEmpty(part).annotations)),
   );
-  const lists = listOf(body.citations).length > 0 || listOf(body.search_results).length > 0;
+  const lists = listOrEmpty(body.citations).length > 0 || listOrEmpty(body.search_results).length > 0;
   const always = choices.length > 0 && typeof body.model === 'string' && isSearchModel(body.model);
   return cites || lists || always ? 1 : 0;
 }
 
 function citesWeb(annotations: unknown): boolean {
-  return listOf(annotations).some((annotation) => fieldsOf(annotation).type === 'url_citation');
+  return listOrEmpty(annotations).some((annotation) => fieldsOrEmpty(annotation).type === 'url_citation');
 }
 
 /** OpenAI's figures that make up each of ours. */
@@ -134,17 +134,17 @@ const MADE_OF = {
 } as const satisfies Partial<Record<UnclearFigure, readonly FigureName[]>>;
 
 /** `shown`: searches that the answer shows, which count if the usage has none. */
-function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | null {
+function buildUsage(body: Fields, reading: Reading, shown: number): VendorUsage | null {
   const { figures, costUsd, serviceTier, isDuration } = reading;
   if (!figures.has(...TOKENS) && !isDuration) return null;
-  const provider = providerOf(body.model);
-  const tokens = tokensOf(figures, provider.providerUsed === 'google', outputOf(body));
+  const provider = soleProvider(body.model);
+  const tokens = splitTokens(figures, provider.providerUsed === 'google', detectOutput(body));
   const cachedInputTokens = Math.max(figures.sum('cached'), figures.sum('cachedApart'));
   const cacheWriteInputTokens = Math.max(figures.sum('cacheWrite'), figures.sum('cacheWriteApart'));
   const [audioInputTokens, audioOutputTokens] = [figures.sum('audioInput'), figures.sum('audioOutput')];
   const fileSearch = figures.has('fileSearches', 'documentSearches')
     ? figures.sum('fileSearches', 'documentSearches')
-    : listOf(body.output).filter((item) => fieldsOf(item).type === 'file_search_call').length;
+    : listOrEmpty(body.output).filter((item) => fieldsOrEmpty(item).type === 'file_search_call').length;
   const searches = searchesCounted(figures, shown);
   const parts = toolParts(body);
   return fitting(
@@ -158,9 +158,9 @@ function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | n
       reasoningTokens: tokens.reasoning,
       ...(tokens.total !== undefined && { totalTokens: tokens.total }),
       ...(searches !== null && { searches }),
-      ...toolUsesOf(fileSearch),
-      ...audioOf(audioInputTokens + audioOutputTokens),
-      ...detailsOf({
+      ...toolUses(fileSearch),
+      ...audioDetail(audioInputTokens + audioOutputTokens),
+      ...withoutZeros({
         cacheWrite1hInputTokens: figures.sum('cacheWrite1h'),
         cacheWrite12hInputTokens: figures.sum('cacheWrite12h'),
         audioInputTokens,
@@ -168,12 +168,12 @@ function usageOf(body: Fields, reading: Reading, shown: number): VendorUsage | n
         cachedAudioInputTokens: figures.sum('cachedAudio'),
         cachedImageInputTokens: figures.sum('cachedImage'),
         audioOutputTokens,
-        imageOutputTokens: imageOutputOf(body, figures),
+        imageOutputTokens: imageOutputTokens(body, figures),
       }),
-      ...tierOf(serviceTier),
+      ...readServiceTier(serviceTier),
       ...(costUsd !== null && { vendorReportedCostUSD: costUsd }),
       ...(figures.has('audioSeconds') && { audioSeconds: figures.sum('audioSeconds') }),
-      ...effortOf(fieldsOf(body.reasoning).effort),
+      ...readEffort(fieldsOrEmpty(body.reasoning).effort),
       ...(parts.length > 0 && { parts }),
     },
     [
@@ -194,18 +194,18 @@ interface Tokens {
 }
 
 /** Whether an answer has output: embeddings and rankings have none, and other answers do not show it. */
-function outputOf({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
+function detectOutput({ choices, object, data, results }: Fields): 'some' | 'none' | 'unknown' {
   if (Array.isArray(choices) || object === 'response' || object === 'response.compaction') return 'some';
-  const isVector = listOf(data).some((item) => fieldsOf(item).embedding !== undefined);
+  const isVector = listOrEmpty(data).some((item) => fieldsOrEmpty(item).embedding !== undefined);
   return object === 'list' || isVector || Array.isArray(results) ? 'none' : 'unknown';
 }
 
-function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typeof outputOf>): Tokens {
+function splitTokens(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typeof detectOutput>): Tokens {
   const [prompt, completion, total] = [figures.sum('prompt'), figures.sum('completion'), figures.sum('total')];
   const [hasPrompt, hasCompletion] = [figures.has('prompt'), figures.has('completion')];
   const isClear = !figures.isUnclear('prompt', 'completion');
   const rest = isClear ? Math.max(0, total - prompt - completion) : 0;
-  const beside = besideOf(figures, rest);
+  const beside = tokensBesidePrompt(figures, rest);
   // Perplexity's deep research counts its reading and its thoughts besides the rest.
   const isApart = figures.has('promptBeside');
   const reasoning = Math.max(figures.sum('reasoning'), figures.sum('reasoningApart'));
@@ -238,7 +238,7 @@ function tokensOf(figures: Figures, isGoogle: boolean, hasOutput: ReturnType<typ
  * Cache reads and writes under Anthropic's names are outside of the prompt, as Anthropic counts them, if they do not
  * fit into it or if the total includes them too; otherwise they are part of it, as in OpenAI's form.
  */
-function besideOf(figures: Figures, rest: number): number {
+function tokensBesidePrompt(figures: Figures, rest: number): number {
   if (figures.isUnclear('prompt', 'cachedApart', 'cacheWriteApart')) return 0;
   const apart = figures.sum('cachedApart', 'cacheWriteApart');
   return apart > figures.sum('prompt') || apart === rest ? apart : 0;
@@ -254,7 +254,7 @@ function searchesCounted(figures: Figures, shown: number): number | null {
 }
 
 /** In an answer with generated images, the output tokens except those of text are image tokens. */
-function imageOutputOf(body: Fields, figures: Figures): number {
+function imageOutputTokens(body: Fields, figures: Figures): number {
   const isImages = Array.isArray(body.data) && body.object === undefined;
   if (!isImages || figures.has('imageOutput')) return figures.sum('imageOutput');
   return Math.max(0, figures.sum('completion') - figures.sum('textOutput'));
@@ -265,13 +265,13 @@ function imageOutputOf(body: Fields, figures: Figures): number {
  * `ToolUsage`.
  */
 function toolParts(body: Fields): VendorUsage[] {
-  const usage = fieldsOf(body.tool_usage).image_gen;
+  const usage = fieldsOrEmpty(body.tool_usage).image_gen;
   if (!isFields(usage)) return [];
   const { model } =
-    listOf(body.tools)
-      .map(fieldsOf)
+    listOrEmpty(body.tools)
+      .map(fieldsOrEmpty)
       .find(({ type }) => type === 'image_generation') ?? {};
-  const part = usageOf({ model, data: [] }, readingOf({ usage }), 0);
+  const part = buildUsage({ model, data: [] }, readUsageBody({ usage }), 0);
   return part && (part.inputTokens > 0 || part.responseTokens > 0 || part.unclear !== undefined) ? [part] : [];
 }
 
@@ -286,38 +286,38 @@ function costReported(usage: Fields): number | null {
   const { cost, cost_in_usd_ticks: ticks, is_byok: isOwnKey, cost_details: details } = usage;
   if (typeof ticks === 'number') return reportedUsd(ticks / TICKS_PER_USD);
   if (isFields(cost)) return reportedUsd(cost.total_cost);
-  const upstream = isOwnKey === true ? reportedUsd(fieldsOf(details).upstream_inference_cost) : null;
+  const upstream = isOwnKey === true ? reportedUsd(fieldsOrEmpty(details).upstream_inference_cost) : null;
   const own = reportedUsd(cost);
   return upstream === null ? (isOwnKey === true ? null : own) : reportedUsd(upstream + (own ?? 0));
 }
 
 /** A transcription that is counted only by its length. */
 function isDuration(body: Fields): boolean {
-  return fieldsOf(body.usage).type === 'duration';
+  return fieldsOrEmpty(body.usage).type === 'duration';
 }
 
 /** Responses and OpenAI's other answers that count `input_tokens` (images, transcriptions). */
 export function isResponse(body: Fields): boolean {
-  return body.object === 'response' || fieldsOf(body.usage).input_tokens !== undefined || isDuration(body);
+  return body.object === 'response' || fieldsOrEmpty(body.usage).input_tokens !== undefined || isDuration(body);
 }
 
 export function readResponse(body: Fields): VendorUsage | null {
-  return usageOf(body, readingOf(body), searchesInOutput(body));
+  return buildUsage(body, readUsageBody(body), searchesInOutput(body));
 }
 
 /** The searches that the usage counts, otherwise those in the output. */
 export function searchesOfResponse(body: Fields): number {
-  return searchesCounted(readingOf(body).figures, searchesInOutput(body)) ?? 0;
+  return searchesCounted(readUsageBody(body).figures, searchesInOutput(body)) ?? 0;
 }
 
 function searchesInOutput({ output }: Fields): number {
-  return listOf(output).filter(isSearch).length;
+  return listOrEmpty(output).filter(isSearch).length;
 }
 
 /** Opening a page and finding in it are not searches, and are not billed. */
 function isSearch(item: unknown): boolean {
-  const { type, action } = fieldsOf(item);
-  const kind = fieldsOf(action).type;
+  const { type, action } = fieldsOrEmpty(item);
+  const kind = fieldsOrEmpty(action).type;
   return type === 'web_search_call' && (kind === undefined || kind === 'search');
 }
 
@@ -334,12 +334,12 @@ export class CompletionStream implements StreamReading {
     this.#searches = Math.max(this.#searches, searchesOfCompletion(event));
     // Usage comes in a last chunk of its own, in every chunk, or with the choices.
     this.#reading.read(event);
-    for (const choice of listOf(event.choices)) this.#stops.read(choice, 'finish_reason');
+    for (const choice of listOrEmpty(event.choices)) this.#stops.read(choice, 'finish_reason');
   }
 
   usage(): VendorUsage | null {
     const choices = this.#hasChoices ? [] : undefined;
-    return usageOf({ model: this.#model, choices }, this.#reading, this.#searches);
+    return buildUsage({ model: this.#model, choices }, this.#reading, this.#searches);
   }
 
   searches(): number {
@@ -362,7 +362,7 @@ const END_STATES = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 /** Whether the response has stopped running. */
 export function hasEnded({ status }: Fields): boolean {
-  return END_STATES.has(textOf(status));
+  return END_STATES.has(textOrEmpty(status));
 }
 
 export function isResponseEvent(event: Fields): boolean {
@@ -386,7 +386,7 @@ export class ResponseStream implements StreamReading {
       return;
     }
     if (isFields(event.response)) this.#take(event.response);
-    if (ENDS.has(textOf(event.type))) this.completed = true;
+    if (ENDS.has(textOrEmpty(event.type))) this.completed = true;
   }
 
   get finished(): boolean {
@@ -394,7 +394,7 @@ export class ResponseStream implements StreamReading {
   }
 
   usage(): VendorUsage | null {
-    return usageOf(this.#response, this.#reading, searchesInOutput(this.#response));
+    return buildUsage(this.#response, this.#reading, searchesInOutput(this.#response));
   }
 
   searches(): number {
@@ -403,7 +403,7 @@ export class ResponseStream implements StreamReading {
 
   #take(response: Fields): void {
     this.#response = response;
-    this.responseId ??= textOf(response.id) || undefined;
+    this.responseId ??= textOrEmpty(response.id) || undefined;
     this.#reading.read(response);
   }
 }

@@ -66,14 +66,14 @@ export function ofCall(name: keyof CallCounts, longShare = ASSUMED.longShare): n
 }
 
 /** The rows that a D1 transaction writes: those of its changes, and those that an organization's changes share. */
-export function rowsOf(changes: number, organizations: number): number {
+export function countRows(changes: number, organizations: number): number {
   // A change is the begin of a call or its end, or both; the end is counted in sums.
   const ended = changes / ofCall('pages');
   return ended * ofCall('d1OwnRows') + ORGANIZATION_ROWS * Math.min(ended, organizations * ASSUMED.featuresAndModels);
 }
 
 const transactionMs = (changes: number, organizations: number) =>
-  D1_MS.transaction + D1_MS.row * rowsOf(changes, organizations);
+  D1_MS.transaction + D1_MS.row * countRows(changes, organizations);
 
 /** The share of all calls that the largest database has, and the shares of its organizations and of a typical one's. */
 export function placed(organizations: number, databases: number): { largest: number[]; typical: number[] } {
@@ -97,12 +97,12 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
   const { largest, typical } = placed(organizations, LIMITS.databases);
   const queueOf = (shares: readonly number[]) => simulated(shares, peakCallsPerSecond * ofCall('pages'), seed);
   const [largestQueue, typicalQueue] = [queueOf(largest), queueOf(typical)];
-  const shareOf = (shares: readonly number[]) => shares.reduce((sum, share) => sum + share, 0);
+  const sumShares = (shares: readonly number[]) => shares.reduce((sum, share) => sum + share, 0);
   const rowsPerSecond = (shares: readonly number[], queue: QueueResult) => {
-    const changes = peakCallsPerSecond * ofCall('pages') * shareOf(shares);
+    const changes = peakCallsPerSecond * ofCall('pages') * sumShares(shares);
     return (
       queue.transactionsPerSecond *
-      rowsOf(changes / Math.max(queue.transactionsPerSecond, 1e-9), queue.organizationsPerTransaction)
+      countRows(changes / Math.max(queue.transactionsPerSecond, 1e-9), queue.organizationsPerTransaction)
     );
   };
   const largestOrganizationShare = largestShare(organizations);
@@ -113,12 +113,12 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
   const usable = 0.8 * LIMITS.databaseBytes;
   const wantedBytes = callBytes * SETTINGS.callRetentionDays + usageBytes * SETTINGS.usageRetentionDays;
   const daysKept = (usable * LIMITS.databases) / d1BytesPerDay;
-  const largestDaysKept = usable / (d1BytesPerDay * shareOf(largest));
+  const largestDaysKept = usable / (d1BytesPerDay * sumShares(largest));
   const loads = [
     { what: 'room, all databases', share: wantedBytes / (usable * LIMITS.databases) },
     {
       what: 'room, the largest database',
-      share: (wantedBytes * shareOf(largest)) / usable,
+      share: (wantedBytes * sumShares(largest)) / usable,
     },
     { what: "D1's time, the largest database", share: largestQueue.utilization },
     { what: "D1's time, a typical database", share: typicalQueue.utilization },
@@ -133,7 +133,11 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
         Math.min(OBJECT_REQUESTS_PER_SECOND, LIMITS.objectRequestsPerSecond),
     },
   ].toSorted((a, b) => b.share - a.share);
-  const usage = usageOf(callsPerDay, typicalQueue, Math.min(d1BytesPerDay * SETTINGS.callRetentionDays, usable * 50));
+  const usage = computeUsage(
+    callsPerDay,
+    typicalQueue,
+    Math.min(d1BytesPerDay * SETTINGS.callRetentionDays, usable * 50),
+  );
   const dollars = monthDollars(usage);
   return {
     callsPerDay,
@@ -178,7 +182,7 @@ export function objectSeconds(requests: number, handOvers: number): number {
 }
 
 /** The usage of a month. Transactions are counted as at the busiest hour, in all databases. */
-function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
+function computeUsage(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
   const calls = callsPerDay * MONTH_DAYS;
   const transactions = Math.min(
     queue.transactionsPerSecond * LIMITS.databases * DAY_SECONDS * MONTH_DAYS,
@@ -206,7 +210,7 @@ function usageOf(callsPerDay: number, queue: QueueResult, d1StoredBytes: number)
       transactions * PER_TRANSACTION.projectorRowsWritten,
     objectStoredGb: (callsPerDay * SETTINGS.objectCallDays * BYTES.call) / 1e9,
     d1RowsRead: calls * ofCall('d1RowsRead'),
-    d1RowsWritten: transactions * rowsOf(changes, queue.organizationsPerTransaction),
+    d1RowsWritten: transactions * countRows(changes, queue.organizationsPerTransaction),
     d1StoredGb: d1StoredBytes / 1e9,
     kvReads: 0,
     logGb: (invocations * ASSUMED.logBytes) / 1e9,

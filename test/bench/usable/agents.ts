@@ -46,10 +46,10 @@ export interface Agents {
   run(setting: Setting): Promise<Outcome>;
 }
 
-/** Of a server that is killed, so that its calls end within the run. */
+/** Bounds for a server that is killed, so that its calls end within the run. */
 const SHORT_LIVED = { CALL_DEADLINE_SECONDS: 6, GATEWAY_TIMEOUT_MS: 5_000 };
 const PROVIDER = 'anthropic';
-const planOf = (holds: Holds) => ({
+const buildPlan = (holds: Holds) => ({
   name: `On credit, ${holds}`,
   limitType: 'BLOCK',
   limits: { standardCalls: 0, premiumCalls: 0 },
@@ -79,7 +79,7 @@ export async function startAgents(scope: AsyncDisposableStack): Promise<Agents> 
   const params = { org: organizationId };
   const offered = new Set<Holds>();
   for (const holds of HOLDS) {
-    const put = { params: { ...params, planId: holds.toLowerCase() }, body: planOf(holds) };
+    const put = { params: { ...params, planId: holds.toLowerCase() }, body: buildPlan(holds) };
     if ((await operator.send('putPlan', put)).status === 200) offered.add(holds);
   }
   expectOk(await operator.send('updateOrganization', { params, body: { defaultPlanId: 'exact' } }));

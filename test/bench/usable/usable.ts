@@ -59,7 +59,7 @@ export const usable: Suite = {
             }
             rows.push({
               name: title,
-              figures: figuresOf(outcomes),
+              figures: summarize(outcomes),
               promised: promisedOf({ holds, promptKilobytes, usd, atOnce, kills }),
             });
           }
@@ -78,7 +78,7 @@ export const usable: Suite = {
   },
 };
 
-function figuresOf(outcomes: readonly Outcome[]): Row['figures'] {
+function summarize(outcomes: readonly Outcome[]): Row['figures'] {
   const medianOf = (of: (outcome: Outcome) => number | null) => {
     const known = outcomes.map(of).filter((figure) => figure !== null);
     return known.length === 0 ? null : median(known);

@@ -10,9 +10,9 @@ import type { Usage as VendorUsage } from '@anthropic-ai/sdk/resources/messages'
 import { BUILT_IN_CATALOG as catalog } from '../../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../../src/catalog/prices.ts';
 import type { Rate } from '../../../src/domain/price.ts';
-import { costOf } from '../../../src/domain/pricing.ts';
+import { computeCost } from '../../../src/domain/pricing.ts';
 import { NO_USAGE } from '../../../src/domain/usage.ts';
-import { eventOf } from '../../vendors/answers.ts';
+import { writeFrame } from '../../vendors/answers.ts';
 import { streamedAnswer, USAGE } from '../../vendors/anthropic-blocks.ts';
 import { serveOnLoopback } from '../../vendors/loopback.ts';
 import type { Json } from '../../vendors/prompt.ts';
@@ -66,13 +66,13 @@ export async function startAgentVendor(): Promise<AgentVendor> {
     const { input, cached, written } = tokens;
     const inputTokens = input + cached + written;
     const counts = { inputTokens, cachedInputTokens: cached, cacheWriteInputTokens: written };
-    const priced = costOf(card, { ...NO_USAGE, ...counts, responseTokens: outputTokens }, 'standard');
+    const priced = computeCost(card, { ...NO_USAGE, ...counts, responseTokens: outputTokens }, 'standard');
     if (!priced.known) throw new Error(priced.reason);
     return priced.cost.totalNanoUsd;
   };
   const { url, close } = await serveOnLoopback(
     async (request, response) => {
-      const body = await bodyOf(request);
+      const body = await readBody(request);
       if (request.url?.includes('/count_tokens')) return count(body, response);
       await answer(body, response, bills, billFor);
     },
@@ -88,7 +88,7 @@ interface Counted {
 }
 
 function count(body: Json, response: ServerResponse): void {
-  const text = JSON.stringify({ input_tokens: tokensOf(body) });
+  const text = JSON.stringify({ input_tokens: countTokens(body) });
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
 
@@ -99,7 +99,7 @@ async function answer(
   billFor: (tokens: Counted, outputTokens: number) => bigint,
 ): Promise<void> {
   const { marker, outputTokens: wanted, cachedPercent, durationMs } = instructionsIn(body);
-  const prompt = tokensOf(body);
+  const prompt = countTokens(body);
   const input = Math.min(FRESH_TOKENS, prompt);
   const cached = Math.min(prompt - input, Math.floor((prompt * cachedPercent) / 100));
   const counted = { input, cached, written: prompt - input - cached };
@@ -131,14 +131,14 @@ async function answer(
     if (response.destroyed) return;
     // A model has made the billed output before anybody can have read it.
     bill.nanoUsd = billFor(counted, Math.ceil((outputTokens * (place + 1)) / events.length));
-    response.write(eventOf({ event: event.type, data: event }));
+    response.write(writeFrame({ event: event.type, data: event }));
     await sleep(durationMs / events.length);
   }
   response.end();
 }
 
 /** The rule of this vendor. Marks are no text. */
-function tokensOf({ system, tools, messages }: Json): number {
+function countTokens({ system, tools, messages }: Json): number {
   const parts = [system, tools, messages].flatMap((list) => (Array.isArray(list) ? list : []));
   return parts.reduce<number>((sum, part) => {
     const text = JSON.stringify(part, (name, value) => (name === 'cache_control' ? undefined : value));
@@ -152,7 +152,7 @@ function instructionsIn({ messages }: Json): Instructions {
   return JSON.parse(found.replaceAll('\\"', '"')) as Instructions;
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Json> {
+async function readBody(request: IncomingMessage): Promise<Json> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return JSON.parse(Buffer.concat(chunks).toString()) as Json;

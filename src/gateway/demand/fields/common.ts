@@ -38,7 +38,7 @@ const OWN: Members = {
   tags: closed(PERSON),
 };
 
-/** Of chat completions, responses and their compaction. */
+/** Fields of chat completions, responses and their compaction. */
 export const RUN: Members = {
   ...OWN,
   service_tier: bills('serviceTier', { only: ['auto'] }),
@@ -50,7 +50,7 @@ export const RUN: Members = {
   prompt_cache_retention: closed(ACCOUNT),
 };
 
-/** Of chat completions and responses. */
+/** Fields of chat completions and responses. */
 export const CHAT_AND_RESPONSES: Members = {
   ...RUN,
   ...values('user parallel_tool_calls stream temperature top_logprobs top_p'),

@@ -13,12 +13,12 @@ export function copyButtons(): void {
     button.className = 'copy';
     button.textContent = 'Copy';
     button.addEventListener('click', () => void copy(block, button));
-    frameOf(block).append(button);
+    blockFrame(block).append(button);
   }
 }
 
 /** The button is in a frame, so that it keeps its position when the text is scrolled. */
-function frameOf(block: HTMLPreElement): HTMLElement {
+function blockFrame(block: HTMLPreElement): HTMLElement {
   if (block.parentElement?.classList.contains('copied')) return block.parentElement;
   const frame = document.createElement('div');
   frame.className = 'copy-frame';

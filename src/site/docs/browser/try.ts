@@ -58,13 +58,17 @@ async function run(form: HTMLFormElement): Promise<Node[]> {
   for (const step of JSON.parse(steps) as TryStep[]) {
     // A value that the reader has replaced need not be made.
     if (step.value && !isUsed(step.value.name, wanted, steps)) continue;
-    const content = step.upload ? formOf(step.upload) : step.body === undefined ? undefined : JSON.stringify(step.body);
+    const content = step.upload
+      ? buildFormData(step.upload)
+      : step.body === undefined
+        ? undefined
+        : JSON.stringify(step.body);
     const answer = await request(form, step.method, step.path, content, values);
     if (!answer.ok)
       return [line(`${step.method} ${step.path}, which must run first, was refused:`), ...(await show(answer))];
     if (!step.value) continue;
     const { name, field: member } = step.value;
-    const value = memberOf(await answer.json(), member);
+    const value = findMember(await answer.json(), member);
     if (value !== undefined) values.set(name, value);
   }
   return show(await request(form, method, path, body || undefined, values));
@@ -97,7 +101,7 @@ function request(
   });
 }
 
-function formOf({ fields, file }: NonNullable<TryStep['upload']>): FormData {
+function buildFormData({ fields, file }: NonNullable<TryStep['upload']>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   form.append(file.field, new Blob([file.text]), file.name);
@@ -131,11 +135,11 @@ async function show(answer: Response): Promise<Node[]> {
   return [
     status,
     block('Headers of the answer', headers.map(([name, value]) => `${name}: ${value}`).join('\n')),
-    block('What the server answered', await textOf(answer)),
+    block('What the server answered', await responseText(answer)),
   ];
 }
 
-async function textOf(answer: Response): Promise<string> {
+async function responseText(answer: Response): Promise<string> {
   const type = answer.headers.get('Content-Type') ?? '';
   if (!/json|text|event-stream/.test(type)) return `${(await answer.arrayBuffer()).byteLength} bytes of ${type}`;
   const text = await answer.text();
@@ -151,12 +155,12 @@ function pretty(text: string): string {
 }
 
 /** The first member of this name that is text, at any depth. */
-function memberOf(value: unknown, name: string): string | undefined {
+function findMember(value: unknown, name: string): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const own = (value as Record<string, unknown>)[name];
   if (typeof own === 'string') return own;
   for (const inner of Object.values(value)) {
-    const found = memberOf(inner, name);
+    const found = findMember(inner, name);
     if (found !== undefined) return found;
   }
   return undefined;

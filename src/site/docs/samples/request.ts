@@ -2,9 +2,9 @@
  * The request of an operation's example, with plausible values: the samples in TypeScript and Python send it.
  */
 import { MEDIA_TYPE } from '../../../contract/envelope.ts';
-import { type Entry, routeOf } from '../../../http/openapi/entries.ts';
+import { type Entry, findRoute } from '../../../http/openapi/entries.ts';
 import { EXAMPLES, type Example, type ExampleId } from '../../../http/openapi/examples.ts';
-import { addressOf } from '../../../http/openapi/shell.ts';
+import { exampleAddress } from '../../../http/openapi/shell.ts';
 import { concrete } from '../../../http/openapi/steps.ts';
 import type { JsonSchema } from '../../../http/openapi/types.ts';
 
@@ -26,14 +26,14 @@ export interface SampleRequest {
 
 export function sampleRequest(entry: Entry, origin: string, query: Record<string, JsonSchema>): SampleRequest {
   const { id, method } = entry;
-  const { credential, vendorType } = routeOf(id);
+  const { credential, vendorType } = findRoute(id);
   const example = EXAMPLES[id];
   const { params = {}, query: sent = {}, body, upload } = concrete(example) as Example;
   return {
     id,
     method,
     origin,
-    path: addressOf(entry, { params, ...(example.query && { query: sent }) }),
+    path: exampleAddress(entry, { params, ...(example.query && { query: sent }) }),
     params,
     query: Object.fromEntries(Object.entries(sent).map(([name, text]) => [name, typed(text, query[name])])),
     body,

@@ -4,7 +4,7 @@
 import { METHODS } from '../../../client/methods.ts';
 import type { Entry } from '../../../http/openapi/entries.ts';
 import type { OpenApiDocument } from '../../../http/openapi/types.ts';
-import { parametersOf, type Route } from '../reference.ts';
+import { listParameters, type Route } from '../reference.ts';
 import { pythonSample } from './python.ts';
 import { sampleRequest } from './request.ts';
 import { typeScriptSample } from './typescript.ts';
@@ -16,8 +16,8 @@ export interface Sample {
 
 const CLIENT_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 
-export function samplesOf(document: OpenApiDocument, { operation }: Route, entry: Entry): Sample[] {
-  const query = parametersOf(document, operation).filter(({ in: place }) => place === 'query');
+export function buildSamples(document: OpenApiDocument, { operation }: Route, entry: Entry): Sample[] {
+  const query = listParameters(document, operation).filter(({ in: place }) => place === 'query');
   const schemas = Object.fromEntries(query.map(({ name, schema }) => [name, schema]));
   const origin = document.servers[0]?.url ?? '';
   const request = sampleRequest(entry, origin, schemas);

@@ -36,7 +36,7 @@ function lookUp({ params, query }: SampleRequest): string {
 }
 
 function byFetch({ method, origin, path, headers, credential, body, upload }: SampleRequest): string {
-  const form = upload ? `${formOf(upload)}\n` : '';
+  const form = upload ? `${formCode(upload)}\n` : '';
   const all = Object.entries(headers).map(([name, value]) => `${TYPESCRIPT.key(name)}: ${text(value)}`);
   if (credential) all.unshift(`Authorization: \`Bearer \${process.env.${credential}}\``);
   const lines = [
@@ -50,7 +50,7 @@ function byFetch({ method, origin, path, headers, credential, body, upload }: Sa
 console.log(response.status, await response.text());`;
 }
 
-function formOf(upload: NonNullable<SampleRequest['upload']>): string {
+function formCode(upload: NonNullable<SampleRequest['upload']>): string {
   const { fields, file } = upload;
   return [
     'const form = new FormData();',
