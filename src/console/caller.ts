@@ -4,7 +4,7 @@
 import type { Reader } from '../metering/caller.ts';
 import type { ConsoleContext } from './context.ts';
 
-/** The caller of readings, with the organization of the page. */
+/** A reader of the page's organization, for the readings. */
 export function buildReader(c: ConsoleContext): Reader {
   const organization = c.get('organization');
   return { env: c.env, organization: { organizationId: organization.organizationId, retention: organization } };

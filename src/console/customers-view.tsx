@@ -13,7 +13,7 @@ import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { customerPath, organizationPath, planPath } from './context.ts';
 
-/** From this share of failed calls on, the list shows it. */
+/** The smallest share of failed calls that the list shows. */
 const FAILING_SHARE = 0.1;
 
 interface CustomerLine extends CustomerListItem {

@@ -172,6 +172,6 @@ const Milliseconds: FC<{ value: number | null }> = ({ value }) =>
     </data>
   );
 
-/** A percentile; one above the last bound is only known to be above it. */
+/** A percentile. Above the last bound, only the bound is known. */
 const Within: FC<{ value: number | null; of: number }> = ({ value, of }) =>
   value !== null ? <span class="num">{duration(value)}</span> : of === 0 ? <Nothing /> : <span>over 10 s</span>;

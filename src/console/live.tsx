@@ -7,7 +7,7 @@ interface LiveProps {
   id: string;
   /** Whether the region still changes by itself; if not, the script stops. */
   on?: boolean;
-  /** The text that a screen reader announces after it changes. */
+  /** The text that a screen reader announces when the text changes. */
   says?: string;
   /** The text that replaces the region if the page no longer has it. */
   gone?: string;

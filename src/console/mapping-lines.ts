@@ -1,7 +1,7 @@
 /**
- * Model mappings as the lines of a form: `openai/gpt-5.1`, with an autopilot `openai/gpt-5.1 switch=official days=14
- * max=10 needs=tools,vision`, and for an alias `cheap: openai/gpt-6-luna`. `from=` and `at=` hold the autopilot's last
- * switch.
+ * Model mappings as the lines of a form: `openai/gpt-5.1`, with an autopilot
+ * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and for an alias `cheap: openai/gpt-6-luna`.
+ * `from=` and `at=` hold the autopilot's last switch.
  *
  * The API validates the entries, and refuses any other word.
  */

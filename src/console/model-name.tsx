@@ -49,7 +49,7 @@ export const ModelName: FC<{ name: string }> = ({ name }) => {
   );
 };
 
-/** The model with this name. Its dates are those of the vendor in the name, if it has one. */
+/** The model with this name. Its dates are those of the channel that the name states. */
 function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, name: string): CatalogModel | null {
   const match = matchModel(catalog, name, nowMs);
   return match && asServed(match.model, name);

@@ -4,5 +4,5 @@
 export const CONSOLE_PATH = '/console';
 /** The search over everything. */
 export const SEARCH_PATH = `${CONSOLE_PATH}/search`;
-/** Tells a script whether its session has ended, and the CSRF token for its forms. */
+/** Answers a script with the CSRF token for its forms, if its session has not ended. */
 export const SESSION_PATH = `${CONSOLE_PATH}/session`;

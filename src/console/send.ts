@@ -85,7 +85,7 @@ export function lackedRole(c: ConsoleContext, { security }: Operation): Operator
   return includesRole(c.get('session').operator.role, security.role) ? null : security.role;
 }
 
-/** Checks the role before a form with a preview: an operator without the role learns so at once. */
+/** Checks the role before a form's preview, so that an operator without the role is told at once. */
 export function sends({ operation }: { operation: Operation }): MiddlewareHandler<ConsoleEnv> {
   return async (c, next) => {
     requireRole(c, operation);

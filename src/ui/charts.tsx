@@ -19,7 +19,7 @@ const BARS_MAX = 45;
 export interface Series {
   name: string;
   values: readonly number[];
-  /** For each value, the count of calls or other things that it lacks. */
+  /** The number of unknown amounts in each value. */
   lacking?: readonly number[] | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface TimeChartProps {
   /** One label for each value. */
   labels: readonly string[];
   series: readonly Series[];
-  /** The text of a value; `lacking` is the count that the value lacks. */
+  /** The text of a value; `lacking` is the number of unknown amounts in it. */
   format: (value: number, lacking: number) => string;
   /** The short text of a value, for the axis. */
   tick: (value: number) => string;

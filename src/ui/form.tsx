@@ -27,7 +27,7 @@ export function typed({ values }: FormState, name: string): string {
 }
 
 /**
- * The hidden fields of every form, the CSRF token and the id of the submission, and the check of the operator's role.
+ * The values of every form: the CSRF token and the submission's id as hidden fields, and a check of the operator's role.
  */
 export interface FormSecrets {
   csrf: string;

@@ -160,7 +160,8 @@ export function hourOfDay(atMs: number): string {
 }
 
 /**
- * `premiumCalls` as `Premium calls`, `plan.put` as `Plan put`, `NOT_ALLOWED` as `Not allowed`, `CUSTOM1` as `Custom 1`.
+ * A name in words: `premiumCalls` becomes `Premium calls`, `plan.put` `Plan put`, `NOT_ALLOWED` `Not allowed`,
+ * `CUSTOM1` `Custom 1`.
  */
 export function words(name: string): string {
   const spaced = /^[A-Z\d_]+$/.test(name)

@@ -3,7 +3,8 @@
  * before it.
  *
  * `trail=0-.50-abc.100` is on a page that begins after 100 rows. The page before it begins after 50 rows at the cursor
- * `abc`; the first page begins after 0 rows without a cursor. With any other text the page links back to the first one.
+ * `abc`; the first page begins after 0 rows without a cursor. A text of another form is no trail: the page
+ * then links to the first one.
  */
 
 /**

@@ -51,7 +51,7 @@ function contentOf(region: HTMLElement): string {
   return region.outerHTML.replace(/(name="nonce" value=")[^"]*/g, '$1');
 }
 
-/** Stops to follow, and says the reason below each region. */
+/** Stops following, and states the reason below each region. */
 function stop(...words: (string | HTMLElement)[]): void {
   for (const region of regions()) {
     region.removeAttribute('data-live');

@@ -116,7 +116,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The operator's choice for a dispute; a form without the choice is a reversal. */
+/** Whether the operator chose goodwill; a form without the choice is a reversal. */
 const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
 
 async function decideGoodwill(c: ConsoleContext): Promise<GoodwillDecision> {

@@ -139,7 +139,7 @@ const KIND_WORDS: Partial<Record<SubjectKind, string>> = {
 
 const kindWords = (kind: SubjectKind) => KIND_WORDS[kind] ?? `${words(kind)}s`;
 
-/** Verbs for actions whose names say little, such as `put`. The words are those of operators. */
+/** Operators' words for actions whose names say little, such as `put`. */
 const VERBS: Readonly<Record<string, string>> = { put: 'save', set_aside: 'set aside', send_again: 'send again' };
 
 function actionWords(action: string): string {
