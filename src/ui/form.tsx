@@ -27,7 +27,8 @@ export function typed({ values }: FormState, name: string): string {
 }
 
 /**
- * The values of every form: the CSRF token and the submission's id as hidden fields, and a check of the operator's role.
+ * The values of every form: the CSRF token and the submission's id as hidden fields, and a check of the operator's
+ * role.
  */
 export interface FormSecrets {
   csrf: string;
