@@ -73,7 +73,7 @@ function describeEnd(catalog: Catalog, model: CatalogModel, day: string): string
 }
 
 /** The same as a member of an answer; absent if there is no warning. */
-export function warned(...named: Parameters<typeof modelWarnings>): { warnings?: string[] } {
+export function warned(...named: Parameters<typeof modelWarnings>): { warnings: string[] | undefined } {
   const warnings = modelWarnings(...named);
-  return warnings.length > 0 ? { warnings } : {};
+  return { warnings: warnings.length > 0 ? warnings : undefined };
 }

@@ -13,6 +13,7 @@ import { validateCatalog } from '../catalog/validate.ts';
 import { type CatalogInUse, currentCatalog, isVersionTaken, storeCatalog } from '../config/catalog.ts';
 import { inForceFromMs, listPriceSnapshots, type PriceSnapshotRow, recordPriceSnapshots } from '../config/prices.ts';
 import { type CatalogInfo, REPORTED_ENDS_MAX } from '../contract/catalog.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
@@ -71,7 +72,7 @@ export const publishCatalog = change(operations.publishCatalog, {
     return {
       before: { version: before.catalog.version, hash: before.hash },
       after: { version, hash: published.hash, differences },
-      data: { ...presentCatalog(published, nowMs), differences },
+      data: { ...presentCatalog(published, nowMs), differences: complete(differences) },
     };
   },
 });
@@ -89,7 +90,7 @@ async function freeVersion(env: Env, requested: string | undefined, nowMs: numbe
   return null;
 }
 
-function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): CatalogInfo {
+function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): Complete<CatalogInfo> {
   const day = new Date(nowMs).toISOString().slice(0, 10);
   const count = (holds: (model: CatalogModel) => boolean) => catalog.models.filter(holds).length;
   const checked = catalog.models.map(({ lifecycle }) => lifecycle.source.checkedAt).sort();
@@ -104,7 +105,7 @@ function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs:
     deprecated: count((model) => statusOn(model, day) === 'DEPRECATED'),
     retired: count((model) => statusOn(model, day) === 'RETIRED'),
     sourceDates: { oldest: checked[0] ?? day, newest: checked.at(-1) ?? day },
-    ...(problem !== null && { problem }),
+    problem: problem ?? undefined,
     reportedEnds: allReportedEnds(catalog, day).slice(0, REPORTED_ENDS_MAX),
   };
 }

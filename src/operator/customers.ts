@@ -5,6 +5,7 @@
  */
 
 import { findDatabaseName } from '../config/database.ts';
+import { complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import { type AnswerTo, operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
@@ -49,7 +50,7 @@ export const readCustomer = read(
       findDatabaseName(env, org).then((name) => projectorState(env, [name], { organizationId: org, customerId })),
     ]);
     if (!answer.ok) return answer;
-    return { ...answer.data, outbox: withProjectors(answer.data.outbox, projectors) };
+    return { ...complete(answer.data), outbox: withProjectors(answer.data.outbox, projectors) };
   },
 );
 
@@ -102,7 +103,7 @@ async function setCanceled(
   return {
     before: { canceled: before.data.canceled },
     after: { canceled: after.data.canceled },
-    data: after.data,
+    data: complete(after.data),
   };
 }
 
@@ -124,7 +125,7 @@ export const grantCredit = change(operations.grantCredit, {
     );
     if (!answer.ok) return answer;
     const { warnings: _warnings, ...granted } = answer.data;
-    return { before: null, after: { ...grant, ...granted }, data: answer.data };
+    return { before: null, after: { ...grant, ...granted }, data: complete(answer.data) };
   },
 });
 

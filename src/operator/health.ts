@@ -5,6 +5,7 @@
 
 import { currentCatalog } from '../config/catalog.ts';
 import { databaseNames } from '../config/database.ts';
+import type { Complete } from '../contract/complete.ts';
 import { operations } from '../contract/operations.ts';
 import type { Health } from '../contract/operator.ts';
 import { asCallId, asOrganizationId } from '../domain/ids.ts';
@@ -38,7 +39,7 @@ type Check = Health['checks'][number];
 export const readHealth = read(operations.readHealth, ({ env, defer }) => checkHealth(env, defer));
 
 /** For pages that show more than the health of the service. */
-export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Health> {
+export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => void): Promise<Complete<Health>> {
   const nowMs = Date.now();
   const [{ catalog, source, problem }, databases, kv, customers, projectors, directory, size, bucket, behind] =
     await Promise.all([
@@ -59,7 +60,7 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
     ({ report }) => report,
   );
   const { version, publishedAtMs, models } = catalog;
-  const found: Omit<Health, 'status' | 'problems'> = {
+  const found: Omit<Complete<Health>, 'status' | 'problems'> = {
     checks,
     catalog: {
       version,
@@ -127,11 +128,11 @@ function isoTimeOrNull(atMs: number | null): string | null {
 async function check<Value>(
   name: string,
   ask: () => PromiseLike<Value>,
-): Promise<{ report: Check; value: Value | null }> {
+): Promise<{ report: Complete<Check>; value: Value | null }> {
   const startedMs = Date.now();
   try {
     const value = await withTimeout(Promise.resolve(ask()), CHECK_TIMEOUT_MS, name);
-    return { report: { name, ok: true, latencyMs: Date.now() - startedMs }, value };
+    return { report: { name, ok: true, latencyMs: Date.now() - startedMs, message: undefined }, value };
   } catch (error) {
     return { report: { name, ok: false, latencyMs: Date.now() - startedMs, message: errorText(error) }, value: null };
   }

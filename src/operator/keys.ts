@@ -4,6 +4,7 @@
  */
 
 import { findKey, findKeys, insertKey, type KeyRow, updateKeyRow } from '../config/keys.ts';
+import type { Complete } from '../contract/complete.ts';
 import { badRequest, refuse } from '../contract/errors.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
 import type { Key } from '../contract/operator.ts';
@@ -179,12 +180,12 @@ const isPast = () => badRequest({ path: 'expiresAt', message: 'must be in the fu
 function presentCreated(
   key: string,
   { keyId, prefix, scopes, models, features, expiresAtMs }: KeyRow,
-): DataOf<typeof operations.createKey> {
+): Complete<DataOf<typeof operations.createKey>> {
   return {
     ...{ keyId, key, prefix: prefix as KeyPrefix, scopes },
-    ...(models && { models }),
-    ...(features && { features }),
-    ...(expiresAtMs !== null && { expiresAt: new Date(expiresAtMs).toISOString() }),
+    models: models ?? undefined,
+    features: features ?? undefined,
+    expiresAt: expiresAtMs === null ? undefined : new Date(expiresAtMs).toISOString(),
   };
 }
 

@@ -6,6 +6,7 @@ import { warned } from '../catalog/named-models.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import { updateOrganizationRow } from '../config/organizations.ts';
 import { listOwnPrices } from '../config/prices.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import type { SavedModels, SetModelsRequest } from '../contract/model-mappings.ts';
 import { operations } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
@@ -48,13 +49,14 @@ export async function savedModels(
   { env, organization, defer }: OfOrganization,
   mappings: ModelMappings,
   nowMs: number,
-): Promise<SavedModels> {
+): Promise<Complete<SavedModels>> {
   const [{ catalog }, prices] = await Promise.all([
     currentCatalog(env, defer),
     listOwnPrices(env, organization.organizationId),
   ]);
   const priced = new Set(prices.map(({ modelKey }) => modelKey));
-  return { ...mappings, ...warned(catalog, mappedModels(mappings), nowMs, priced) } as SavedModels;
+  const { standard, premium, aliases } = complete(mappings);
+  return { standard, premium, aliases, ...warned(catalog, mappedModels(mappings), nowMs, priced) };
 }
 
 /** Leaves out names without a list. */

@@ -7,6 +7,7 @@
 
 import { loadOrganization } from '../config/credentials.ts';
 import type { Statement } from '../config/database.ts';
+import type { Complete } from '../contract/complete.ts';
 import { type Answer, accept, type Refused } from '../contract/errors.ts';
 import type { AnswerOf, DataOf, InputOf, Operation, RefusalOf } from '../contract/operations.ts';
 import type { Organization } from '../contract/operator.ts';
@@ -49,7 +50,7 @@ export type ListRequest<O extends Operation> = Request<O> & { page: PageRequest 
 export type CsvRequest<O extends Operation> = Request<O> & { page: PageRequest | null };
 
 /** The data of the answer, or the whole answer: a refusal, or that of a use case that others share. */
-type Outcome<O extends Operation> = DataOf<O> | AnswerOf<O>;
+type Outcome<O extends Operation> = Complete<DataOf<O>> | AnswerOf<O>;
 
 export interface UseCase<O extends Operation> {
   operation: O;
@@ -115,7 +116,7 @@ async function runOperation<O extends Operation>(
   const request = await toRequest<O>(requester, input);
   if (!request) return unknownOrganization<O>();
   const outcome = await run(request);
-  return isAnswer(outcome) ? outcome : accept(operation.code as O['code'], outcome, Date.now());
+  return isAnswer(outcome) ? outcome : accept(operation.code as O['code'], outcome as DataOf<O>, Date.now());
 }
 
 /** A change is decided at a certain time, and may be decided again if another one was committed first. */
@@ -144,7 +145,10 @@ export interface Unchanged<Data> {
   replayed?: boolean;
 }
 
-export type Decided<O extends Operation> = Decision<DataOf<O>> | Unchanged<DataOf<O>> | Refused<RefusalOf<O>>;
+export type Decided<O extends Operation> =
+  | Decision<Complete<DataOf<O>>>
+  | Unchanged<Complete<DataOf<O>>>
+  | Refused<RefusalOf<O>>;
 
 interface ChangeDefinition<O extends Operation> {
   action: OperatorAction;
@@ -171,9 +175,10 @@ export function change<O extends Operation>(
       if ('refusal' in decided) return decided;
       if ('unchanged' in decided) {
         const { unchanged, replayed = false } = decided;
-        return { ...accept(code, unchanged, nowMs), replayed };
+        return { ...accept(code, unchanged as DataOf<O>, nowMs), replayed };
       }
-      const { data, statements = [], replaces = false, organizationId, ...states } = decided;
+      const { statements = [], replaces = false, organizationId, ...states } = decided;
+      const data = decided.data as DataOf<O>;
       return {
         ...{ action, ...states, statements, replaces, code, data },
         organizationId: organizationId ?? (request.organization as Organization | null)?.organizationId ?? null,

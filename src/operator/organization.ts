@@ -4,6 +4,7 @@
 
 import { withRetentionDefaults } from '../config/kept-part.ts';
 import { findOrganizationRow, type OrganizationRow } from '../config/organizations.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import type { Organization } from '../contract/operator.ts';
 import { alertThresholds } from '../domain/alerts.ts';
@@ -17,7 +18,7 @@ export async function findOrganization(env: Env, organizationId: OrganizationId)
   return row ? presentOrganization(row) : null;
 }
 
-export function presentOrganization(row: OrganizationRow): Organization {
+export function presentOrganization(row: OrganizationRow): Complete<Organization> {
   const { organizationId, name, defaultPlanId, allowUnpricedModels, creditOpen, models, sampleBytesMax } = row;
   const { upgradeUrl, retention, alerts, createdAtMs } = row;
   return {
@@ -26,7 +27,7 @@ export function presentOrganization(row: OrganizationRow): Organization {
     defaultPlanId,
     allowUnpricedModels,
     creditOpen,
-    models,
+    models: complete(models),
     upgradeUrl,
     sampleBytesMax,
     alertThresholdsPercent: [...alertThresholds({}, alerts ?? {})],

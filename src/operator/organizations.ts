@@ -4,6 +4,7 @@
 
 import { findOrganizations, insertOrganization, updateOrganizationRow } from '../config/organizations.ts';
 import { failIfArchived, findPlan } from '../config/plans.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import {
@@ -27,7 +28,7 @@ export const createOrganization = change(operations.createOrganization, {
   subject: (_, { organizationId }) => organizationId,
   decide: async ({ env, body, nowMs }) => {
     const existing = body.organizationId === undefined ? null : await findOrganization(env, body.organizationId);
-    if (existing?.name === body.name) return { unchanged: existing };
+    if (existing?.name === body.name) return { unchanged: complete(existing) };
     if (existing) return refuse('CONFLICT', 'organizationId: an organization with this id and another name exists');
     const organizationId = body.organizationId ?? asOrganizationId(crypto.randomUUID());
     const row = {
@@ -54,12 +55,15 @@ export const createOrganization = change(operations.createOrganization, {
 export const listOrganizations = list(operations.listOrganizations, ({ env, page }) => listOrganizationPage(env, page));
 
 /** A page of all organizations. */
-export async function listOrganizationPage(env: Env, { after, limit }: PageRequest): Promise<Page<Organization>> {
+export async function listOrganizationPage(
+  env: Env,
+  { after, limit }: PageRequest,
+): Promise<Page<Complete<Organization>>> {
   const rows = await findOrganizations(env, after, limit);
   return makePage(rows.map(presentOrganization), limit, ({ organizationId }) => organizationId);
 }
 
-export const readOrganization = read(operations.readOrganization, ({ organization }) => organization);
+export const readOrganization = read(operations.readOrganization, ({ organization }) => complete(organization));
 
 export const updateOrganization = change(operations.updateOrganization, {
   action: 'organization.update',
@@ -110,7 +114,7 @@ export const updateOrganization = change(operations.updateOrganization, {
         }),
       ],
       replaces: true,
-      data: after,
+      data: complete(after),
     };
   },
 });

@@ -13,6 +13,7 @@ import {
   insertPlanVersion,
   type PlanVersionRow,
 } from '../config/plans.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import { warnedOfPlan } from '../contract/funding-warnings.ts';
 import { type DataOf, operations } from '../contract/operations.ts';
@@ -68,7 +69,7 @@ export async function listPlanPage(
   env: Env,
   organizationId: OrganizationId,
   { after, limit }: PageRequest,
-): Promise<Page<PlanDetail>> {
+): Promise<Page<Complete<PlanDetail>>> {
   const ids = await findPlanIds(env, organizationId, after, limit);
   const rows = await findPlanVersions(env, organizationId, ids, VERSIONS_SHOWN_MAX);
   const archived = await findArchivedPlans(env, organizationId, ids);
@@ -83,7 +84,11 @@ export async function listPlanPage(
 
 export const listPlans = list(operations.listPlans, ({ env, params, page }) => listPlanPage(env, params.org, page));
 
-async function findDetail(env: Env, organizationId: OrganizationId, planId: string): Promise<PlanDetail | null> {
+async function findDetail(
+  env: Env,
+  organizationId: OrganizationId,
+  planId: string,
+): Promise<Complete<PlanDetail> | null> {
   const [rows, archived] = await Promise.all([
     findPlanVersions(env, organizationId, [planId], VERSIONS_SHOWN_MAX),
     findArchivedPlans(env, organizationId, [planId]),
@@ -185,17 +190,17 @@ function presentVersion({ planId, usagePlanVersionId, version }: PlanVersionRow)
   return { planId, usagePlanVersionId, version };
 }
 
-function presentDetail(rows: PlanVersionRow[], archivedAtMs: number | undefined): PlanDetail {
+function presentDetail(rows: PlanVersionRow[], archivedAtMs: number | undefined): Complete<PlanDetail> {
   const [newest] = rows;
   if (!newest) throw new Error('a plan has at least one version');
   return {
     ...presentVersion(newest),
     archivedAt: archivedAtMs === undefined ? null : new Date(archivedAtMs).toISOString(),
-    plan: newest.content,
+    plan: complete(newest.content),
     versions: rows.map(({ usagePlanVersionId, version, content, createdAtMs }) => ({
       usagePlanVersionId,
       version,
-      plan: content,
+      plan: complete(content),
       createdAt: new Date(createdAtMs).toISOString(),
     })),
   };

@@ -16,6 +16,7 @@ import {
   PRICES_MAX,
   saveOwnPrice,
 } from '../config/prices.ts';
+import { type Complete, complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { OrganizationPrice, OwnRates } from '../contract/prices.ts';
@@ -26,7 +27,7 @@ import { sha256Hex } from '../platform/hash.ts';
 import { makePage, type Page, type PageRequest } from '../platform/page.ts';
 import { change, list } from './operation.ts';
 
-type Price = z.infer<typeof OrganizationPrice>;
+type Price = Complete<z.infer<typeof OrganizationPrice>>;
 
 export const setPrice = change(operations.setPrice, {
   action: 'price.put',
@@ -113,7 +114,13 @@ function noPrice() {
 type Stored = Pick<OwnPriceRow, 'modelKey' | 'effectiveFromMs' | 'snapshotId'> & { rates: OwnRates };
 
 function present({ modelKey, effectiveFromMs, snapshotId, rates }: Stored): Price {
-  return { modelKey, effectiveFrom: presentTime(effectiveFromMs), snapshotId, ...rates, strict: rates.strict ?? false };
+  return {
+    modelKey,
+    effectiveFrom: presentTime(effectiveFromMs),
+    snapshotId,
+    ...complete(rates),
+    strict: rates.strict ?? false,
+  };
 }
 
 function auditedPrice({ effectiveFromMs, rates }: Stored) {

@@ -2,6 +2,7 @@
  * Stored samples: operators list, read, export and delete them.
  */
 
+import { complete } from '../contract/complete.ts';
 import { type Answer, accept, badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { Sample, SampleFilter, SampleListItem, SampleSelection } from '../contract/samples.ts';
@@ -48,7 +49,7 @@ function parseSamplePlace(cursor: string): SamplePlace | null {
 
 export const readSample = read(operations.readSample, async ({ env, params: { org, sampleId } }) => {
   const row = await findSample(env, org, sampleId, Date.now());
-  return row ? { ...present(row), ...(JSON.parse(row.payload) as Sample) } : noSample();
+  return row ? { ...present(row), ...complete(JSON.parse(row.payload) as Sample) } : noSample();
 });
 
 /**

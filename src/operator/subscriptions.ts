@@ -5,6 +5,7 @@
  */
 
 import { findPlan } from '../config/plans.ts';
+import { complete } from '../contract/complete.ts';
 import type { PlanChangePreview } from '../contract/customers.ts';
 import { planIsArchived, refuse } from '../contract/errors.ts';
 import { warnedOfCredit } from '../contract/funding-warnings.ts';
@@ -25,9 +26,9 @@ export const operatorCreateCustomer = change(operations.operatorCreateCustomer, 
       const answer = await provisionCustomer(caller, body, request.onceKey);
       if (!answer.ok) return answer;
       const { data, replayed } = answer;
-      if (!data.newCustomer) return { unchanged: data, replayed };
+      if (!data.newCustomer) return { unchanged: complete(data), replayed };
       const { usagePlanVersionId } = data.subscription;
-      return { before: null, after: { ...body, usagePlanVersionId }, data };
+      return { before: null, after: { ...body, usagePlanVersionId }, data: complete(data) };
     }),
 });
 
@@ -43,7 +44,7 @@ export const operatorChangePlan = change(operations.operatorChangePlan, {
       return {
         before: subscribedPlan(before.data.subscription),
         after: { ...subscribedPlan(answer.data.subscription), strategy: body.strategy },
-        data: answer.data,
+        data: complete(answer.data),
       };
     }),
 });
@@ -103,7 +104,7 @@ export const operatorReplenish = change(operations.operatorReplenish, {
       return {
         before: billingCycle(before.data.subscription),
         after: billingCycle(answer.data.subscription),
-        data: answer.data,
+        data: complete(answer.data),
       };
     }),
 });

@@ -12,6 +12,7 @@ import {
   VENDORS_MAX,
   type VendorRow,
 } from '../config/vendors.ts';
+import type { Complete } from '../contract/complete.ts';
 import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import { VENDOR_BASE_URLS, type Vendor } from '../contract/vendors.ts';
@@ -87,7 +88,7 @@ export const deleteVendor = change(operations.deleteVendor, {
 
 const noVendor = () => refuse('NOT_FOUND', 'no such vendor');
 
-function present(row: VendorRow): Vendor {
+function present(row: VendorRow): Complete<Vendor> {
   const { provider, baseUrl, kind, keyHint, useReportedCost, headers, passthrough } = row;
   return {
     provider,
@@ -95,7 +96,7 @@ function present(row: VendorRow): Vendor {
     kind,
     keyHint,
     useReportedCost,
-    ...(headers && Object.keys(headers).length > 0 && { headers }),
-    ...(passthrough && passthrough.length > 0 && { passthrough }),
+    headers: headers && Object.keys(headers).length > 0 ? headers : undefined,
+    passthrough: passthrough && passthrough.length > 0 ? passthrough : undefined,
   };
 }

@@ -112,7 +112,7 @@ async function decidePut(
     before: before && logged(before, nowMs),
     after: logged(after, nowMs),
     statements: [before ? updateWebhook(env, webhook, changed) : insertWebhook(env, after)],
-    data: { ...present(after, nowMs, by), ...(secret !== null && { secret }) },
+    data: { ...present(after, nowMs, by), secret: secret ?? undefined },
   };
 }
 
