@@ -1,5 +1,5 @@
 /**
- * Anomalies as a table: what happened in a sentence, to whom, and what explains it.
+ * Anomalies as a table: a sentence for each, the customer concerned, and its explanation.
  */
 
 import type { FC } from 'hono/jsx';
@@ -14,10 +14,10 @@ import { STATUS_TONES } from './statuses.ts';
 
 type Item = AnomaliesData['items'][number];
 
-/** Contributions that stand with an episode. */
+/** The most contributions that an episode lists. */
 const EXPLAINED_MAX = 3;
 
-/** `+$6.10`, `-120 calls`, `+12 points`. */
+/** The change with its unit: `+$6.10`, `-120 calls`, `+12 points`. */
 function changed(unit: Item['unit'], change: number): string {
   const sign = change < 0 ? '-' : '+';
   const size = Math.abs(change);

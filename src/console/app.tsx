@@ -1,9 +1,9 @@
 /**
  * The operator's console at `/console`: its protection and its pages.
  *
- * The pages are forms and links, and work without script. The content security policy admits one script of the service's
- * own. A form is accepted only from this origin and with the CSRF token of its session; the operation that it is sent to
- * decides which role it needs (`send.ts`).
+ * The pages are forms and links, and work without script. The content security policy allows one script of the
+ * service's own. A form is accepted only from this origin and with the CSRF token of its session. The form's operation
+ * determines the role that it requires (`send.ts`).
  */
 
 import { Hono, type MiddlewareHandler } from 'hono';
@@ -76,7 +76,7 @@ function createConsole(): Hono<ConsoleEnv> {
   return pages;
 }
 
-/** Redirects to the sign-in page, which leads back to the requested page. */
+/** Redirects to the sign-in page, which returns to the requested page. */
 const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const session = await readSession(c, Date.now());
   if (!session) {
@@ -90,7 +90,7 @@ const requireSession: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-/** Runs after the session check: without a session no form is read. */
+/** Runs after the session check: without a session the service reads no form. */
 const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
   const token = c.get('session').csrf;
@@ -106,7 +106,7 @@ const requireFormToken: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   return next();
 };
 
-/** Pages name models, and say which of them end; their side lists organizations. */
+/** Loads the catalog, because pages mark models that end, and the organizations of the navigation. */
 const loadKnown: MiddlewareHandler<ConsoleEnv> = async (c, next) => {
   const { catalog, organizations } = await readKnown({ env: c.env, defer: deferrer(c) }, SWITCHED_MAX);
   c.set('catalog', catalog);

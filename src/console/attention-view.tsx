@@ -1,6 +1,6 @@
 /**
- * What needs attention, as the first thing on a page: one line for each kind, with its count and the way to exactly what is
- * counted. Of several organizations each has its own count and way.
+ * Things that need attention, at the top of a page: one line for each kind, with its count and a link to the counted
+ * things. If there are several organizations, each has its own count and link.
  */
 
 import type { FC } from 'hono/jsx';
@@ -11,10 +11,10 @@ import { Card, Notice } from '../ui/parts.tsx';
 import { CONSOLE_PATH, organizationPath } from './context.ts';
 
 interface Words {
-  /** What so many are. */
+  /** The headline for this many things. */
   title: (value: number) => string;
   why: string;
-  /** What was looked for. */
+  /** The kind of things that were counted. */
   name: string;
 }
 
@@ -143,7 +143,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
   );
 };
 
-/** The page that shows what is counted, narrowed as the list of the API is. */
+/** The page that shows the counted things, narrowed like the list of the API. */
 function itemHref({ kind, organizationId, list }: AttentionItem): string {
   const query = list.includes('?') ? list.slice(list.indexOf('?')) : '';
   const own = (page: string) => organizationPath(organizationId ?? asOrganizationId(''), page);

@@ -1,10 +1,10 @@
 /**
- * What use cases that a page calls by itself are given: the organization of the page, and how to keep work alive.
+ * Arguments for the use cases that a page calls directly: the organization of the page, and a way to keep work alive.
  */
 import type { Reader } from '../metering/caller.ts';
 import type { ConsoleContext } from './context.ts';
 
-/** For readings of the organization of the page. */
+/** A reader of the page's organization, for the readings. */
 export function buildReader(c: ConsoleContext): Reader {
   const organization = c.get('organization');
   return { env: c.env, organization: { organizationId: organization.organizationId, retention: organization } };

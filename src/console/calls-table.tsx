@@ -1,6 +1,6 @@
 /**
- * Calls as a list, with their totals and the presets of their period: in the explorer, and of one customer. Every value of
- * a call leads to the calls in the explorer that have it too.
+ * Calls as a list, with their totals and the presets of their period, for the explorer and for the page of a customer.
+ * Every value of a call links to all calls in the explorer with the same value.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -19,7 +19,7 @@ import { ModelName } from './model-name.tsx';
 
 const TAGS_SHOWN_MAX = 3;
 
-/** What narrows a list, by the names of the query. */
+/** The filters of a list, by their names in the query. */
 export type Asked = Record<string, string>;
 
 export const CallPeriods: FC<{ path: string; asked: Asked; nowMs: number }> = ({ path, asked, nowMs }) => {
@@ -45,7 +45,7 @@ export const CallPeriods: FC<{ path: string; asked: Asked; nowMs: number }> = ({
   );
 };
 
-/** Sums of the calls that `asked` finds in the explorer. */
+/** The sums of all calls that match `asked`, with links to the explorer. */
 export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = ({ totals, path, asked }) => {
   const { calls, unpricedCalls, denied, costNanoUsd, chargedNanoUsd, searchedFromMs } = totals;
   const among =
@@ -92,11 +92,11 @@ interface CallsProps {
   asked: Asked;
   items: CallListItem[];
   nowMs: number;
-  /** All are of one customer, whose page this is. */
+  /** Whether all calls belong to the customer of the page. */
   ofCustomer?: boolean;
 }
 
-/** Every value leads to the calls that have it too. */
+/** Calls as a table. Every value links to all calls with the same value. */
 export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs, ofCustomer = false }) => {
   const path = organizationPath(organizationId, 'calls');
   const { cursor: _, ...kept } = asked;
@@ -207,12 +207,12 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
   );
 };
 
-/** Calls of one organization differ in the ends of their ids, and a row has one line. */
+/** Shortens an id to fit one line. The end stays, because ids of one organization differ there. */
 function inRow(id: string): string {
   return id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-8)}` : id;
 }
 
-/** Derived ids are long; the link leads to the whole one. */
+/** Shortens a derived id, which is long; links use the whole one. */
 export function shortened(id: string): string {
   return id.length > 28 ? `${id.slice(0, 12)}…${id.slice(-10)}` : id;
 }

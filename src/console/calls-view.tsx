@@ -1,5 +1,6 @@
 /**
- * The state of a call: how it finished, whether its usage is provisional, whether it was reversed, its corrections and what may be corrected.
+ * The state of a call: its outcome, whether its usage is provisional, whether it was reversed, its corrections, and
+ * links to correct it.
  */
 
 import type { FC } from 'hono/jsx';

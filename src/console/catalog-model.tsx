@@ -245,7 +245,7 @@ function rateConditions(when: RateConditions) {
   return words.length === 0 ? <Nothing /> : words.join(', ');
 }
 
-/** The rates that are columns. */
+/** The rates with a column of their own. */
 const RATE_NAMES = [
   'inputUsdPerMillion',
   'cachedInputUsdPerMillion',

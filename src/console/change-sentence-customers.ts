@@ -1,5 +1,5 @@
 /**
- * What operators did to one customer, as sentences: the part of `change-sentence.ts` whose subject is a customer.
+ * Changes by operators to one customer as sentences: the part of `change-sentence.ts` whose subject is a customer.
  */
 import type { ACTION_KINDS, OperatorAction } from '../contract/operator-actions.ts';
 import { type Mention, type Part, sentence } from '../events/sentence.ts';

@@ -1,8 +1,8 @@
 /**
- * An event of the log as a sentence: "Premium calls 500 → 600 on Pro (version 3)". Pure, and exhaustive over the actions
- * that are written. Who did it and when is for the view.
+ * An event of the log as a sentence: "Premium calls 500 → 600 on Pro (version 3)". Pure, and exhaustive over all
+ * operator actions. The view adds actor and time.
  *
- * `before` and `after` are as they were stored, by this release or an earlier one, so nothing in them is relied on.
+ * `before` and `after` were stored by this release or an earlier one, so the code assumes nothing about their members.
  */
 import type { LoggedEvent } from '../contract/operator.ts';
 import { isOperatorAction, type OperatorAction } from '../contract/operator-actions.ts';
@@ -14,10 +14,10 @@ import { changedFields } from './changed-fields.ts';
 import { fieldLabel, fieldValue, isRecord, itemText, lowerFirst } from './field-words.ts';
 import { asState, instantText, list, numberAt, type State, textAt } from './stored-state.ts';
 
-/** Changed fields, and names of a list, that a sentence has room for. */
+/** The most changed fields, and the most names of a list, in a sentence. */
 const FIELDS_SHOWN_MAX = 3;
 const NAMES_SHOWN_MAX = 4;
-/** Fields that identify a thing, or repeat when it was changed. */
+/** Fields that identify a thing, or only repeat the time or the actor of a change. */
 const SILENT = /^(keyId|webhookId|prefix|hint|createdAt|updatedAt|lastUsedAt|rotatedTo|registeredBy|disabled(\..*)?)$/;
 
 export function changeSentence(event: LoggedEvent): Part[] {
@@ -141,7 +141,7 @@ function sentenceFor(event: LoggedEvent, action: OperatorAction): Part[] {
   }
 }
 
-/** "Call retention 400 days → 30 days on Acme". */
+/** For example "Call retention 400 days → 30 days on Acme". */
 function updated(before: State, after: State, thing: Part, article = ''): Part[] {
   const changes = differences(before, after);
   return changes.length === 0
@@ -149,7 +149,7 @@ function updated(before: State, after: State, thing: Part, article = ''): Part[]
     : sentence`${changes} on ${article}${thing}`;
 }
 
-/** "Premium calls 500 → 600, price $20.00 → $25.00 and 2 more fields". */
+/** For example "Premium calls 500 → 600, price $20.00 → $25.00 and 2 more fields". */
 function differences(before: State, after: State): Part[] {
   const changed = changedFields(before, after).filter(({ field }) => !SILENT.test(field));
   const shown = changed.slice(0, FIELDS_SHOWN_MAX).map((change, index) => {
@@ -256,7 +256,7 @@ function repriced(after: State): Part[] {
     : sentence`Began to price ${calls}, ${span}`;
 }
 
-/** The key is not in the log, so a vendor that is saved as it was may have a new one. */
+/** Describes a saved vendor. The log does not hold the key, so a vendor without other changes may have a new one. */
 function vendorChanged(before: State, after: State, vendor: Mention): Part[] {
   const changes = differences(before, after);
   return changes.length === 0
@@ -281,7 +281,9 @@ function catalogChanges(after: State): string {
   return counted.length === 0 ? '' : `: ${counted.join(', ')}`;
 }
 
-/** "Heard that claude-opus-4-5 ends on 2027-01-22, of 1 model and 2 prices that the catalog does not have". */
+/**
+ * For example "Heard that claude-opus-4-5 ends on 2027-01-22, of 1 model and 2 prices that the catalog does not have".
+ */
 function catalogNewsSentence(after: State): Part[] {
   const [ends, missing, prices] = ['ends', 'missing', 'prices'].map((member) => list(after[member]).map(asState)) as [
     State[],
@@ -300,12 +302,12 @@ function catalogNewsSentence(after: State): Part[] {
   return sentence`Heard ${enumerated([...named, ...others])}`;
 }
 
-/** Why, in the words of whoever did it; the service's own reasons are codes, which its sentences say. */
+/** The reason in the operator's own words. The service's own reasons are codes, which its sentences explain. */
 export function statedReason({ action, after }: LoggedEvent): string | undefined {
   return action === 'webhook.disable' ? undefined : textAt(asState(after), 'reason');
 }
 
-/** The fields of an event that differ, in words, for who wants all of them. */
+/** Every changed field of an event, in words. */
 export function changedFieldTexts({
   action,
   before,

@@ -1,19 +1,19 @@
 /**
- * What differs between two JSON values, field by field: `limits.premiumCalls` from this to that.
+ * The differences between two JSON values, field by field: `limits.premiumCalls` with both values.
  */
 import { canonicalJson } from '../domain/canonical.ts';
 import { isRecord } from './field-words.ts';
 
 export interface FieldChange {
   field: string;
-  /** `undefined` where there was nothing. */
+  /** `undefined` if the field did not exist. */
   before: unknown;
   after: unknown;
 }
 
-/** Fields that are one thing to people: a period, a window, a price. */
+/** Fields that are compared as a whole: a period, a window, a price. */
 const WHOLE = /(^|\.)(replenish|rollingCalls|overage)$/;
-/** Fields that one answer lists, and levels that it looks into. */
+/** The most fields in an answer, and the most levels that are compared. */
 const FIELDS_MAX = 200;
 const DEPTH_MAX = 4;
 
@@ -21,7 +21,7 @@ export function changedFields(before: unknown, after: unknown): FieldChange[] {
   return compare('', before, after, DEPTH_MAX).slice(0, FIELDS_MAX);
 }
 
-/** Every field of both, changed or not. */
+/** Every field of either value, changed or not. */
 export function allFields(before: unknown, after: unknown): (FieldChange & { changed: boolean })[] {
   return compareFields('', before, after, DEPTH_MAX)
     .slice(0, FIELDS_MAX)

@@ -1,5 +1,5 @@
 /**
- * Changes as sentences: who changed what, when, and field by field for who wants it. `renderChanges` is the card for the page of
+ * Changes as sentences: actor, time, and on request every changed field. `renderChanges` is the card for the page of
  * one thing.
  */
 
@@ -23,13 +23,19 @@ const PAGE_SIZE = 20;
 
 export interface ChangesAsked {
   organizationId: OrganizationId;
-  /** Of a mapping and of a sampling policy the id is that of the organization; of a price it is the model. */
+  /**
+   * The thing that changed. The id of a mapping and of a sampling policy is that of the organization; the id of a price
+   * is the model.
+   */
   subject: { kind: SubjectKind; id: string };
-  /** Of the page of changes; absent is the newest. `null` where the page has a list of its own: older changes are in the log. */
+  /**
+   * The cursor of the page of changes; absent for the newest. `null` if the page has a list of its own: the card then
+   * links to the log for older changes.
+   */
   cursor?: string | undefined | null;
 }
 
-/** A card with the changes of one thing. Its pages are in the query of the page that shows it, as `cursor`. */
+/** A card with the changes of one thing. The card's cursor is `cursor` in the query of the page that shows it. */
 export async function renderChanges(
   c: ConsoleContext,
   { organizationId, subject, cursor }: ChangesAsked,
@@ -70,14 +76,14 @@ export async function renderChanges(
   );
 }
 
-/** The event log of an organization, or of the service, narrowed. */
+/** The address of the event log of an organization, or of the service, with a filter. */
 export function eventsPath(organizationId: OrganizationId | null, filter: Partial<EventLogFilter> = {}): string {
   const path = organizationId === null ? `${CONSOLE_PATH}/events` : organizationPath(organizationId, 'events');
   const query = new URLSearchParams(filter as Record<string, string>).toString();
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** The names that these events need and do not have. */
+/** Reads the names of all things that these events mention without a name. */
 export function readEventNames(
   c: ConsoleContext,
   organizationId: OrganizationId,
@@ -90,7 +96,7 @@ export function readEventNames(
   return readNames(c.env, organizationId, mentions);
 }
 
-/** Changes made with an API key have the key's id. */
+/** The key behind a change; the actor of a change by API key is the key's id. */
 function mentionOfActor(actor: string): Mention[] {
   return actor.startsWith('key_') ? [{ kind: 'key', id: actor }] : [];
 }
@@ -99,7 +105,7 @@ interface ChangesProps {
   events: readonly LoggedEvent[];
   names: Names;
   nowMs: number;
-  /** The organization whose page this is; `null` on a page of the service, where each event says of which it is. */
+  /** The organization of the page; `null` on a page of the service, where each event names its organization. */
   here: OrganizationId | null;
 }
 
@@ -137,7 +143,7 @@ const Change: FC<Omit<ChangesProps, 'events'> & { event: LoggedEvent }> = ({ eve
   );
 };
 
-/** Who is no person or key, in words. */
+/** Actors that are neither a person nor a key, in words. */
 const ACTORS: Readonly<Record<string, string>> = {
   operator: 'the operator token',
   console: 'the operator token on the console',
@@ -150,7 +156,7 @@ export function actorName(actor: string): string {
   return ACTORS[actor] ?? actor;
 }
 
-/** A key leads to its page, others to what they changed. */
+/** A link from a key to its page, and from other actors to their changes. */
 const Actor: FC<{
   actor: string;
   organizationId: OrganizationId | null;

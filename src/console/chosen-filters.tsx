@@ -1,5 +1,5 @@
 /**
- * What narrows a list: each filter with a link that removes it, and a link that removes all.
+ * The active filters of a list: each with a link that removes it, and a link that removes all.
  */
 import type { FC } from 'hono/jsx';
 
@@ -7,9 +7,9 @@ interface ChosenProps {
   path: string;
   /** The query of the page. */
   asked: Readonly<Record<string, string | undefined>>;
-  /** The filters in their order, with their names for people. */
+  /** The names of the filters for people, in their order. */
   names: Readonly<Record<string, string>>;
-  /** A value in words; empty if the name says it all. */
+  /** The text of a value; empty if the name alone is enough. */
   show: (name: string, value: string) => string;
 }
 
@@ -32,7 +32,7 @@ export const ChosenFilters: FC<ChosenProps> = ({ path, asked, names, show }) => 
   );
 };
 
-/** A page with a query. */
+/** The address of a page with a query. */
 export function linkTo(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const search = new URLSearchParams(query as Record<string, string>).toString();
   return search === '' ? path : `${path}?${search}`;

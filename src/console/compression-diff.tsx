@@ -1,6 +1,6 @@
 /**
- * The difference between a prompt and what compression makes of it, for people: what was taken out is struck through, what
- * came in is underlined.
+ * The difference between a prompt and its compressed text, for people: removed text is struck through, new text is
+ * underlined.
  */
 
 import { type ChangeObject, diffWordsWithSpace } from 'diff';
@@ -10,9 +10,9 @@ import type { CompressionExample } from '../metering/compression-example.ts';
 import { Card, Empty, Notice } from '../ui/parts.tsx';
 import { organizationPath } from './context.ts';
 
-/** Differences beyond this many are not looked for: the texts are too unlike to be read beside each other. */
+/** The most differences that are searched for. Texts with more are too unlike to be read side by side. */
 const EDITS_MAX = 2_000;
-/** Of a stretch that stays the same, this many characters are shown at either end. */
+/** The characters that are shown at each end of an unchanged stretch. */
 const SAME_LENGTH_MAX = 200;
 
 export const CompressionDiff: FC<{ example: CompressionExample | null; organizationId: OrganizationId }> = ({

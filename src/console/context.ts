@@ -12,21 +12,21 @@ import type { KnownOrganizations } from '../operator/known.ts';
 import { CONSOLE_PATH } from './paths.ts';
 
 export interface ConsoleSession {
-  /** Who is signed in, and whether by the operator token or by Cloudflare Access. */
+  /** The signed-in operator; `by` says whether by the operator token or by Cloudflare Access. */
   operator: { name: string; role: OperatorRole };
   by: 'token' | 'access';
   id: string;
   expiresAtMs: number;
-  /** The CSRF token of every form of the session. */
+  /** The CSRF token for every form of the session. */
   csrf: string;
 }
 
-/** The fields of a form by their names, as they were typed. */
+/** The fields of a form by their names, exactly as submitted. */
 export type Fields = Record<string, string | string[] | undefined>;
 
 export interface Submitted {
   fields: Fields;
-  /** Files by the name of their field, as text. */
+  /** The text of each file by the name of its field. */
   files: Record<string, string>;
   nonce: string;
 }
@@ -37,9 +37,9 @@ export interface ConsoleEnv {
     session: ConsoleSession;
     /** Set on the pages of an organization. */
     organization: Organization;
-    /** Set behind the sign-in: those of the navigation. */
+    /** Set behind the sign-in: the organizations of the navigation. */
     organizations: KnownOrganizations;
-    /** Set behind the sign-in: what models are looked up in. */
+    /** Set behind the sign-in: the catalog that pages look models up in. */
     catalog: Catalog;
     /** Set on every POST behind the sign-in. */
     submitted: Submitted;
@@ -50,7 +50,7 @@ export type ConsoleContext = Context<ConsoleEnv>;
 
 export { CONSOLE_PATH, SEARCH_PATH } from './paths.ts';
 
-/** An id of the path as it came: what nobody has is not found. */
+/** The id in the path, not validated: an unknown id is not found. */
 export const customerInPath = (c: ConsoleContext) => asCustomerId(c.req.param('customerId') ?? '');
 export const callInPath = (c: ConsoleContext) => asCallId(c.req.param('callId') ?? '');
 
@@ -68,19 +68,19 @@ export function planPath(organizationId: OrganizationId, planId: string, ...rest
   return organizationPath(organizationId, 'plans', planId, ...rest);
 }
 
-/** The plan's page with one of its versions. */
+/** The address of the plan's page with one of its versions. */
 export function versionPath(organizationId: OrganizationId, usagePlanVersionId: string): string {
   const [, planId = usagePlanVersionId, version] = /^(.*):v(\d+)$/.exec(usagePlanVersionId) ?? [];
   const path = planPath(organizationId, planId);
   return version === undefined ? path : `${path}?version=${version}`;
 }
 
-/** A model of the catalog. */
+/** The address of a model in the catalog. */
 export function modelPath(modelKey: string): string {
   return `${CONSOLE_PATH}/catalog/models/${modelKey.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-/** The calls that have these values. */
+/** The address of the calls with these values. */
 export function callsPath(organizationId: OrganizationId, filter: Record<string, string>): string {
   return `${organizationPath(organizationId, 'calls')}?${new URLSearchParams(filter)}`;
 }
@@ -104,7 +104,7 @@ export function webhookInPath(c: ConsoleContext) {
 }
 
 /**
- * A console path from a query: visible ASCII without a backslash. Anything else becomes the overview, so that a link
+ * A console path from a query: visible ASCII without a backslash. Any other text becomes the overview, so that a link
  * cannot redirect to another site.
  */
 export function ownPath(path: string | undefined): string {

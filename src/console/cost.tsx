@@ -1,6 +1,6 @@
 /**
- * A sum of cost beside the calls that it lacks. An unknown price is never shown as zero: where no call has a price there is
- * no sum, and where some have none, how many stands beside it.
+ * A sum of cost with the number of calls that it lacks. An unknown price is never shown as zero: if no call has a
+ * price, there is no sum; if some calls have none, their number stands beside the sum.
  */
 import type { FC } from 'hono/jsx';
 import { type NanoUsd, usd } from '../domain/money.ts';
@@ -9,7 +9,7 @@ import { Usd } from '../ui/parts.tsx';
 
 export interface Summed {
   costNanoUsd: NanoUsd;
-  /** Ended calls without a price, which the cost lacks. */
+  /** Ended calls without a price, which the cost does not include. */
   unpricedCalls: number;
 }
 
@@ -18,12 +18,12 @@ export function isCostUnknown({ costNanoUsd, unpricedCalls }: Summed): boolean {
   return unpricedCalls > 0 && costNanoUsd === 0n;
 }
 
-/** `3 calls without a price`. */
+/** For example `3 calls without a price`. */
 export function withoutPrice(calls: number): string {
   return `${plural(calls, 'call')} without a price`;
 }
 
-/** The sum alone: who shows it says beside it what it lacks. */
+/** The sum alone; the caller shows the number of calls without a price beside it. */
 export const KnownCost: FC<Summed & { show?: ((nano: NanoUsd) => string) | undefined }> = ({
   costNanoUsd,
   unpricedCalls,
@@ -35,7 +35,7 @@ export const KnownCost: FC<Summed & { show?: ((nano: NanoUsd) => string) | undef
     <Usd nano={costNanoUsd} {...(show && { show })} />
   );
 
-/** In a cell: the sum, and below it how many calls it lacks. */
+/** The cell of a table: the sum, and below it the number of calls that it lacks. */
 export const Cost: FC<Summed & { show?: (nano: NanoUsd) => string }> = ({ costNanoUsd, unpricedCalls, show }) => (
   <span>
     <KnownCost costNanoUsd={costNanoUsd} unpricedCalls={unpricedCalls} show={show} />
@@ -43,7 +43,7 @@ export const Cost: FC<Summed & { show?: (nano: NanoUsd) => string }> = ({ costNa
   </span>
 );
 
-/** As one text: `$1.20`, `$1.20 + 3 without a price`, `no price (3 calls)`. */
+/** The cost as one text: `$1.20`, `$1.20 + 3 without a price`, `no price (3 calls)`. */
 export function costText(cost: Summed): string {
   if (isCostUnknown(cost)) return `no price (${plural(cost.unpricedCalls, 'call')})`;
   return `${usd(cost.costNanoUsd)}${cost.unpricedCalls > 0 ? ` + ${count(cost.unpricedCalls)} without a price` : ''}`;

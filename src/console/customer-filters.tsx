@@ -1,6 +1,6 @@
 /**
- * The filters of the list of customers: links for the questions that are asked most, a search, and what narrows the list,
- * each with a link that removes it.
+ * The filters of the list of customers: links for the most frequent questions, a search, and the active filters, each
+ * with a link that removes it.
  */
 import type { FC } from 'hono/jsx';
 import { NEAR_LIMIT_SHARE } from '../contract/attention.ts';
@@ -11,7 +11,7 @@ import { ChosenFilters, linkTo } from './chosen-filters.tsx';
 
 export type Asked = Readonly<Record<string, string>>;
 
-/** What makes a customer worth a look, as the query of the list. */
+/** Frequent questions about customers, each with its parameter of the list's query. */
 const QUESTIONS = {
   nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT_SHARE) },
   onCredit: { label: 'On credit', value: 'true' },
@@ -23,7 +23,7 @@ const QUESTIONS = {
 
 type Question = keyof typeof QUESTIONS;
 
-/** What narrows the list, with its name for people. */
+/** The filters of the list, with their names for people. */
 const NAMES = {
   search: 'Search',
   planId: 'Plan',
@@ -31,7 +31,7 @@ const NAMES = {
   ...Object.fromEntries(Object.entries(QUESTIONS).map(([name, { label }]) => [name, label])),
 };
 
-/** How many customers there are, and at least so many where not all were looked at. */
+/** The number of customers for each question, as text; a minimum if not all were checked. */
 export type Counts = Partial<Record<Question, string>>;
 
 export function isNarrowed(asked: Asked): boolean {
@@ -95,7 +95,7 @@ function shownValue(name: string, value: string): string {
   return value === 'true' ? '' : value === 'false' ? 'no' : value;
 }
 
-/** What the filters that are chosen mean. */
+/** Explains the active filters. */
 export const Meaning: FC<{ asked: Asked }> = ({ asked }) => {
   const meanings = [
     asked.unprofitable === 'true' &&

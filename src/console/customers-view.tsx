@@ -1,5 +1,5 @@
 /**
- * The table of the list of customers: who is near a limit, what each costs and earns, and what is wrong.
+ * The table of customers: usage near a limit, cost and earnings of each, and problems.
  */
 
 import type { FC } from 'hono/jsx';
@@ -13,7 +13,7 @@ import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { customerPath, organizationPath, planPath } from './context.ts';
 
-/** From this share of failed calls on, the list says it. */
+/** The smallest share of failed calls that the list shows. */
 const FAILING_SHARE = 0.1;
 
 interface CustomerLine extends CustomerListItem {
@@ -28,7 +28,7 @@ interface CustomersProps {
   total: string;
   sort: Sort;
   sortedBy: (sort: Sort) => string;
-  /** What a search may have found. */
+  /** Whether the email is shown, because a search may have matched it. */
   withEmail: boolean;
   nowMs: number;
 }
@@ -152,12 +152,12 @@ const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = 
   );
 };
 
-/** From twice as much on, times are easier to grasp than percent. */
+/** From this ratio on, a change reads "times as much" instead of percent. */
 const TIMES_FROM = 2;
-/** Less is no change. */
+/** The smallest change, as a share, that is shown as one. */
 const SAME_BELOW = 0.01;
 
-/** A cost against the one before, in words; `null` where there is neither. */
+/** The change of a cost since the period before, in words; `null` if both are zero. */
 export function costChange({ nano, before }: { nano: NanoUsd; before: NanoUsd }): string | null {
   if (before <= 0n) return nano > 0n ? 'new' : null;
   const ratio = Number(nano) / Number(before);

@@ -1,20 +1,20 @@
 /**
- * The days of a page of usage: a range that ends today, or the dates that were asked for.
+ * The days of a usage page: a range that ends today, or the requested dates.
  */
 import type { FC } from 'hono/jsx';
 import type { UsageSummaryData } from '../contract/usage-summary.ts';
 import { DAY_MS } from '../platform/time.ts';
 
-/** Days, today included. */
+/** The ranges in days, with today. */
 const RANGES = [1, 7, 30, 90] as const;
 const RANGE_DEFAULT = 30;
 
 export interface AskedDays {
-  /** `null` where dates were asked for. */
+  /** `null` if the query has dates. */
   range: number | null;
-  /** UTC dates, not checked; the second is exclusive. */
+  /** UTC dates, not validated; the second is exclusive. */
   dates: { from?: string; to?: string };
-  /** What a link takes along to ask for the same days. */
+  /** The parameters for a link to the same days. */
   query: Record<string, string>;
 }
 
@@ -28,11 +28,11 @@ export function parseAskedDays({ from, to, days }: Readonly<Record<string, strin
   return { range, dates: { from: first }, query: { days: String(range) } };
 }
 
-/** Links to the ranges; `query` is what else they keep. */
-/** That the figures of a period are complete from a later day on; empty if they are from its start. */
+/** A note for figures that are complete only from a later day on; empty if the whole period is complete. */
 export const completeSinceText = ({ period, completeSince }: Pick<UsageSummaryData, 'period' | 'completeSince'>) =>
   completeSince > period.startedAt ? ` · complete since ${completeSince.slice(0, 10)}` : '';
 
+/** Links to the ranges, which keep the other parameters in `query`. */
 export const RangeTabs: FC<{ path: string; query: Record<string, string>; range: number | null }> = ({
   path,
   query,

@@ -1,5 +1,5 @@
 /**
- * What was sent to an endpoint, and is to be sent: a row for each event, with its last answer.
+ * Past and waiting deliveries to an endpoint: a row for each event, with its last answer.
  */
 
 import type { FC } from 'hono/jsx';
@@ -12,14 +12,14 @@ import { Badge, Code, Count, Empty, Nothing, Time, type Tone } from '../ui/parts
 import { Table } from '../ui/table.tsx';
 import { customerPath, eventPath, webhookPath } from './context.ts';
 
-/** Of an answer, what a row shows; the whole excerpt is its title. */
+/** The most characters of an answer in a row; its title holds the whole excerpt. */
 const ANSWER_LENGTH = 80;
 
 interface DeliveriesProps {
   organizationId: OrganizationId;
   webhook: Webhook;
   items: Delivery[];
-  /** Those of one more form. */
+  /** Returns the hidden fields of one more form. */
   secrets: () => FormSecrets;
   nowMs: number;
 }
@@ -35,7 +35,7 @@ export const Deliveries: FC<DeliveriesProps> = ({ organizationId, webhook, items
         {
           title: 'Event',
           heading: true,
-          // A test is in no list of events.
+          // No list of events has a test event.
           cell: ({ type, eventId }) =>
             type === TEST_EVENT_TYPE ? words(type) : <a href={eventPath(organizationId, eventId)}>{words(type)}</a>,
         },

@@ -1,5 +1,5 @@
 /**
- * Why a call was denied, as sentences for people, from what was recorded with the call at that moment.
+ * The reason of a denied call in sentences, from the decision that was recorded with the call.
  */
 import type { ReadCallData } from '../contract/calls.ts';
 import { pastSumsSentence } from '../contract/denial.ts';
@@ -8,8 +8,8 @@ import { count, words } from '../ui/format.ts';
 export const REASON_NOT_RECORDED = 'The reason was not recorded.';
 
 /**
- * "Asked for premium. Denied: Free includes 0 premium calls, and the balance did not cover the call. The call needed $1.06,
- * and $0.62 was available." `planName` is that of the plan version of that moment.
+ * For example "Asked for premium. Denied: Free includes 0 premium calls, and the balance did not cover the call. The
+ * call needed $1.06, and $0.62 was available." `planName` is the name in the plan version of that moment.
  */
 export function denialSentence(denial: NonNullable<ReadCallData['denial']>, planName: string): string {
   const { meter, limit, used, also = [], ...sums } = denial;
@@ -38,7 +38,7 @@ function denialReason(denial: NonNullable<ReadCallData['denial']>, planName: str
   }
 }
 
-/** What is said of the meter: that the plan includes nothing of it, or that all of it was used. */
+/** The meter's part of the reason: the plan includes nothing of it, or its allowance is used up. */
 function limitSentence(
   { meter, limit, used }: Pick<NonNullable<ReadCallData['denial']>, 'meter' | 'limit' | 'used'>,
   planName: string,
@@ -49,7 +49,7 @@ function limitSentence(
   return `${count(used)} of the ${count(limit)} ${what} of ${planName} were used`;
 }
 
-/** `premium`; `premium and search`; `standard, premium and search`. */
+/** For example `premium`, `premium and search`, or `standard, premium and search`. */
 function listed(names: readonly string[]): string {
   const last = names.at(-1) ?? '';
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} and ${last}`;

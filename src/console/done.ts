@@ -1,5 +1,5 @@
 /**
- * The confirmations that a page shows after a successful form. Only the texts listed here are ever shown.
+ * The confirmations after a successful form. A page shows only the texts of this list.
  */
 export const DONE: Readonly<Record<string, string>> = {
   organization: 'The organization is created.',

@@ -1,5 +1,5 @@
 /**
- * An event of an organization in words: its type as a badge, and what it says.
+ * An event of an organization in words: its type as a badge, and its sentence.
  */
 
 import type { FC } from 'hono/jsx';
@@ -38,5 +38,5 @@ export const EventView: FC<{ organizationId: OrganizationId; event: Organization
   event,
 }) => <Sentence parts={eventSentence(event)} organizationId={organizationId} names={NO_NAMES} />;
 
-/** Events carry the ids of plans, which operators choose; their names are on the pages that they link to. */
+/** Events hold the ids of plans, which operators choose; the linked pages show their names. */
 const NO_NAMES: Names = new Map();

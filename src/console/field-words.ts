@@ -1,11 +1,11 @@
 /**
- * Fields of plans, keys, settings and other things in the words of their pages: what a field is called, and its value.
- * Fields that are not listed here are named and shown by what their names end with.
+ * Names and values of fields in the words of the pages, for plans, keys, settings and other things. A field that is not
+ * listed here is named by its path, and its value is shown by the end of that path.
  */
 import { usd } from '../domain/money.ts';
 import { byteSize, calendarDay, count, moment, parseNanoUsd, percent, plural, rate, words } from '../ui/format.ts';
 
-/** By path. */
+/** The names of fields by path. */
 const LABELS: Readonly<Record<string, string>> = {
   limitType: 'At the limit',
   reasoningLevel: 'Reasoning ceiling',
@@ -74,7 +74,7 @@ const LABELS: Readonly<Record<string, string>> = {
   strict: 'Only the stated rates',
 };
 
-/** Of the slots of a plan's custom meters. */
+/** The names of the fields of a custom meter. */
 const METER_LABELS: Readonly<Record<string, string>> = {
   label: 'name of the unit',
   included: 'included per period',
@@ -85,7 +85,7 @@ const METER_LABELS: Readonly<Record<string, string>> = {
   overage: 'price',
 };
 
-/** What the absence of a value means. */
+/** The meaning of an absent value, by path. */
 const ABSENT: Readonly<Record<string, string>> = {
   replenish: 'never',
   rollingCalls: 'none',
@@ -102,10 +102,10 @@ const ABSENT: Readonly<Record<string, string>> = {
 };
 
 const NONE = 'none';
-/** Things of a list that are named. */
+/** The most items of a list that are named. */
 const ITEMS_SHOWN_MAX = 30;
 
-/** `Premium calls`, `Custom 1: included per period`. */
+/** For example `Premium calls`, or `Custom 1: included per period`. */
 export function fieldLabel(path: string): string {
   const known = LABELS[path];
   if (known !== undefined) return known;
@@ -119,7 +119,7 @@ function inWords(path: string): string {
   return [first, ...rest.map(lowerFirst)].join(', ');
 }
 
-/** `Premium calls` inside a sentence; `USD` stays. */
+/** Adapts a name for the inside of a sentence: `Premium calls` becomes `premium calls`, `USD` stays. */
 export function lowerFirst(text: string): string {
   return /^[A-Z]([a-z ]|$)/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
@@ -162,7 +162,6 @@ function stringText(path: string, value: string): string {
   return /^[A-Z][A-Z\d_]*[A-Z\d]$/.test(value) ? lowerFirst(words(value)) : value;
 }
 
-/** An amount of USD as decimal text. */
 export function usdText(amount: string): string {
   return usd(parseNanoUsd(amount));
 }
@@ -174,7 +173,7 @@ function listText(path: string, values: readonly unknown[]): string {
   return `${shown.join(', ')}${more > 0 ? ` and ${count(more)} more` : ''}`;
 }
 
-/** A thing of a list is shown by its name. */
+/** The name of a list's item, or its value if it is no object. */
 export function itemText(path: string, value: unknown): string {
   if (!isRecord(value)) return fieldValue(path, value);
   const name = ['model', 'modelKey', 'name', 'component'].map((member) => value[member]).find(isText);

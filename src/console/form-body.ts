@@ -1,8 +1,8 @@
 /**
- * Reads the body of a form within bounds: its bytes are counted while they are read, its fields before they are parsed.
+ * Reads the body of a form within bounds: it counts the bytes during the read, and the fields before it parses them.
  *
- * The first field of a large form is the session's CSRF token, so that a body that does not begin with the right token
- * is discarded unread.
+ * The first field of a large form is the session's CSRF token. If a body does not begin with the right token, it is
+ * discarded unread.
  */
 import { joined, readBounded, readHead, readRequest } from '../platform/bytes.ts';
 
@@ -10,17 +10,17 @@ export type FormBody = { kind: 'form'; data: FormData } | { kind: 'too large'; b
 
 /** The most fields of a form. The largest form, a plan, has about forty. */
 const FIELDS_MAX = 1_000;
-/** Enough bytes for the first field with its boundary and its headers. */
+/** The bytes that are read to find the first field, with its boundary and its headers. */
 const HEAD_BYTES = 1_024;
 const AMPERSAND = 0x26;
 const KIB = 1_024;
 
-/** The fields of a form of at most `bytesMax` bytes. */
+/** The fields of a form with at most `bytesMax` bytes. */
 export async function readForm(request: Request, bytesMax: number): Promise<FormBody> {
   return parseForm(request, await readRequest(request, bytesMax), bytesMax);
 }
 
-/** The same for a large form, which is `foreign` and not read on where it does not begin with `token`. */
+/** The fields of a large form. If it does not begin with `token`, it is `foreign`, and the rest is not read. */
 export async function readFormWith(
   token: string,
   request: Request,
@@ -37,7 +37,7 @@ export async function readFormWith(
   return parseForm(request, rest && joined([head, rest], head.length + rest.length), bytesMax);
 }
 
-/** A body that is not a form gives no fields. */
+/** Parses a body; one that is not a form has no fields. */
 async function parseForm(request: Request, bytes: Uint8Array | null, bytesMax: number): Promise<FormBody> {
   if (bytes === null) return { kind: 'too large', bound: `at most ${bytesMax / KIB} KiB` };
   const type = request.headers.get('Content-Type') ?? '';

@@ -1,6 +1,6 @@
 /**
- * The last 24 hours of the service: calls and how they ended, requests and their latency, how long the reports waited, and
- * the cron.
+ * The last 24 hours of the service: calls by outcome, requests and their latency, the delay of the reports, and the
+ * cron.
  */
 import type { FC } from 'hono/jsx';
 import type { HealthHistory, RequestKind } from '../contract/health-history.ts';
@@ -155,7 +155,7 @@ function deliveries({ hours, totals }: HealthHistory): string {
   return `${plural(made, 'transaction')} to D1, ${plural(totals.failedDeliveries, 'failed attempt')}.`;
 }
 
-/** An hour of today by its time alone would be taken for that of yesterday. */
+/** The label of an hour, with its day, because the hours belong to two days. */
 function hourLabel(atMs: number): string {
   return `${dayMonth(atMs)}, ${hourOfDay(atMs)}`;
 }
@@ -172,6 +172,6 @@ const Milliseconds: FC<{ value: number | null }> = ({ value }) =>
     </data>
   );
 
-/** Beyond the last bound nothing is known but that. */
+/** A percentile. Above the last bound, only the bound is known. */
 const Within: FC<{ value: number | null; of: number }> = ({ value, of }) =>
   value !== null ? <span class="num">{duration(value)}</span> : of === 0 ? <Nothing /> : <span>over 10 s</span>;

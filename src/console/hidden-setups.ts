@@ -1,5 +1,5 @@
 /**
- * Organizations whose checklist this browser no longer shows on overviews; it stays reachable on its own page.
+ * Organizations whose checklist this browser hides on overviews; the checklist stays on its own page.
  */
 
 import { getCookie, setCookie } from 'hono/cookie';
@@ -8,7 +8,7 @@ import { DAY_MS } from '../platform/time.ts';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
 
 const COOKIE = 'callmeter_setup_hidden';
-/** The oldest is shown again when there are more. */
+/** The most hidden checklists; beyond it the oldest is shown again. */
 const HIDDEN_MAX = 20;
 const KEPT_SECONDS = (365 * DAY_MS) / 1_000;
 

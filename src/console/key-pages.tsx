@@ -1,5 +1,6 @@
 /**
- * A key that was just made, with the commands of a first call; and the page that asks before a key is revoked.
+ * The page of a new key, with the commands of a first call; and the page that asks for confirmation before a key is
+ * revoked.
  */
 import type { Accepted } from '../contract/errors.ts';
 import type { DataOf } from '../contract/operations.ts';
@@ -15,7 +16,7 @@ import { ShownBefore, wasShown } from './shown-once.tsx';
 
 export const keyCrumbs = (path: string) => [{ text: 'API keys', href: path }];
 
-/** The answer to a form that is sent again, as a reload does it, shows the key no more. */
+/** The page of a new key. If the form is sent again, as by a reload, the page does not show the key. */
 export function createdPage(c: ConsoleContext, answer: Accepted<DataOf<typeof createKey.operation>>) {
   const { key, scopes, keyId } = answer.data;
   const path = organizationPath(c.get('organization').organizationId, 'keys');

@@ -1,5 +1,5 @@
 /**
- * API keys shown: the list, and what one may do.
+ * API keys: the list, and the permissions of each.
  */
 import type { FC } from 'hono/jsx';
 import type { Key } from '../contract/operator.ts';
@@ -83,7 +83,7 @@ export const Keys: FC<KeysProps> = ({ path, items, isWhole, sort, nowMs }) => {
   );
 };
 
-/** What a key may do, and whether it is used. */
+/** The permissions of a key, and its use. */
 export const KeyFacts: FC<{ item: Key; nowMs: number }> = ({ item, nowMs }) => (
   <Facts
     items={[

@@ -1,15 +1,15 @@
 /**
- * What the console's script looks for in a page: regions that follow it, and buttons that copy.
+ * Parts of a page for the console's script: regions that it updates, and buttons that copy.
  */
 import type { FC, PropsWithChildren } from 'hono/jsx';
 
 interface LiveProps {
   id: string;
-  /** Whether it still changes by itself; the script stops where it does not. */
+  /** Whether the region still changes by itself; if not, the script stops. */
   on?: boolean;
-  /** What a screen reader says when this text is another than before. */
+  /** The text that a screen reader announces when the text changes. */
   says?: string;
-  /** What stands in its place when the page no longer has the region. */
+  /** The text that replaces the region if the page no longer has it. */
   gone?: string;
 }
 
@@ -20,7 +20,7 @@ export const Live: FC<PropsWithChildren<LiveProps>> = ({ id, on = true, says, go
   </div>
 );
 
-/** Copies the text of the element with the id; the script shows it. */
+/** Copies the text of the element with the id. The button is hidden without script. */
 export const CopyButton: FC<PropsWithChildren<{ of: string }>> = ({ of, children }) => (
   <button type="button" data-copy={of} hidden>
     {children}

@@ -1,20 +1,20 @@
 /**
- * Model mappings as the lines of a form: `openai/gpt-5.1`, with its autopilot
- * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and of an alias `cheap: openai/gpt-6-luna`. `from=` and `at=` are
- * what the autopilot remembers of its last switch.
+ * Model mappings as the lines of a form: `openai/gpt-5.1`, with an autopilot
+ * `openai/gpt-5.1 switch=official days=14 max=10 needs=tools,vision`, and for an alias `cheap: openai/gpt-6-luna`.
+ * `from=` and `at=` hold the autopilot's last switch.
  *
- * What a line says is checked as the API checks it: a word that is none of these is refused there.
+ * The API validates the entries, and refuses any other word.
  */
 import type { AutopilotEntry, MappingEntry, ModelMappings } from '../domain/model-mappings.ts';
 
 const ALIAS = /^([^\s:/]+):\s*(.*)$/;
 
-/** The entries that lines say, as a body of the API. */
+/** The entries of the lines, as in a body of the API. */
 export function parseEntries(lines: readonly string[]): unknown[] {
   return lines.map(parseEntry);
 }
 
-/** By alias; a line without a name is of the alias with the empty one, which is refused. */
+/** The entries by alias. A line without a name gets the empty alias, which the API refuses. */
 export function parseAliases(lines: readonly string[]): Record<string, unknown[]> {
   const aliases: Record<string, unknown[]> = Object.create(null);
   for (const line of lines) {
@@ -40,7 +40,7 @@ function parseEntry(line: string): unknown {
   return entry;
 }
 
-/** The text where it is no number: the schema says so. */
+/** The number, or the text if it is none: the schema then refuses it. */
 const numberOrText = (value: string) => (/^\d+(\.\d+)?$/.test(value) ? Number(value) : value);
 
 export function formatLines(entries: readonly MappingEntry[]): string[] {

@@ -1,5 +1,5 @@
 /**
- * The margin of each customer of an organization: a table that sorts and pages, a chart of both ends, and a file.
+ * The margin of each customer of an organization: a table that sorts and has pages, a chart of both ends, and a file.
  */
 
 import type { FC } from 'hono/jsx';
@@ -33,7 +33,7 @@ import { check } from './submitted.ts';
 import { axisUsd, nanoNumber, usdNumber } from './usage-view.tsx';
 
 const PAGE_SIZE = 50;
-/** Customers at each end of the chart. */
+/** The most customers at each end of the chart. */
 const CHARTED_MAX = 10;
 
 type Item = CustomerMarginsData['items'][number];
@@ -46,13 +46,13 @@ interface Shown {
   ends: Item[];
   days: AskedDays;
   query: Pick<CustomerMarginsQuery, 'sort' | 'order'>;
-  /** What the links to the other pages of the list keep. */
+  /** Parameters that the links to the list's other pages keep. */
   kept: Record<string, string>;
   nextCursor: string | null;
   trail: Trail;
 }
 
-/** What the page shows, or the file that was asked for; `null` if there are too many customers to read each. */
+/** The data of the page, or the requested file; `null` if there are too many customers to read each. */
 export async function readMarginCustomers(c: ConsoleContext, days: AskedDays): Promise<Shown | Response | null> {
   const { organizationId } = c.get('organization');
   const { sort, order, cursor, format } = c.req.query();
@@ -110,7 +110,7 @@ export const CustomersMargin: FC<Shown> = (shown) => {
   );
 };
 
-/** A customer's own margin, of the same days. */
+/** The address of a customer's own margin, with the same days. */
 function ownPath({ organizationId, days }: Shown, customerId: CustomerId): string {
   return `${organizationPath(organizationId)}?${new URLSearchParams({ ...days.query, customerId })}`;
 }
@@ -158,7 +158,7 @@ const CustomersTable: FC<Shown> = (shown) => {
   const now = marginOrder(query.sort, query.order);
   const sortBy = (sort: MarginSort) => {
     const { order: _, ...others } = kept;
-    // A second click on a head turns the order around.
+    // A second click on a head reverses the order.
     const turned = sort === now.sort && { order: now.descends ? 'ascending' : 'descending' };
     return {
       href: `${organizationPath(organizationId, 'margin')}?${new URLSearchParams({ ...others, sort, ...turned })}`,

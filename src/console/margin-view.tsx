@@ -1,5 +1,5 @@
 /**
- * Margins: what usage cost, what it earned, and what is left; a loss is marked in words.
+ * Margins: cost, earnings, and the difference; a badge marks a loss in words.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -15,12 +15,12 @@ import { buildReader } from './caller.ts';
 import type { ConsoleContext } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
 
-/** Days of which a plan's page shows the margin: those that the query has by default. */
+/** The days of the margin on a plan's page, as many as the query's default. */
 const PLAN_DAYS = 30;
-/** A loss is shown as a share of the revenue up to this. */
+/** The largest loss that is shown as an exact share of the revenue. */
 const SHOWN_LOSS_PERCENT_MAX = 1_000;
 
-/** `$20 every month`; a price that is not known is not zero. */
+/** The price of a plan, such as `$20 every month`; a missing price is not shown as zero. */
 export const PlanPrice: FC<{ plan: Plan }> = ({ plan: { priceUsd, replenish } }) =>
   priceUsd == null ? (
     <span class="quiet">no price set</span>
@@ -31,7 +31,7 @@ export const PlanPrice: FC<{ plan: Plan }> = ({ plan: { priceUsd, replenish } })
     </span>
   );
 
-/** An amount of margin; below zero it says that it is a loss. */
+/** An amount of margin; a negative one has the badge "loss". */
 export const Margin: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show }) => (
   <span>
     {nano < 0n && <Badge tone="bad">loss</Badge>} <Usd nano={nano} {...(show && { show })} />
@@ -39,11 +39,11 @@ export const Margin: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = (
 );
 
 export type Earned = MarginFigures & {
-  /** What has no price, in words; empty where everything has one. */
+  /** The calls without a price, in words; empty if every call has one. */
   lacks: string;
 };
 
-/** Revenue and margin, as figures beside others; `href` has more of the margin. */
+/** Revenue and margin as figures; `href` leads to the details of the margin. */
 export const EarnedStats: FC<{ earned: Earned; href?: string }> = ({ earned, href }) => {
   const [revenue, margin] = [BigInt(earned.revenueUsdNano), BigInt(earned.marginUsdNano)];
   return (
@@ -58,7 +58,7 @@ export const EarnedStats: FC<{ earned: Earned; href?: string }> = ({ earned, hre
   );
 };
 
-/** The figures of a page of margins as a whole. */
+/** The figures of all rows of a page. */
 export const MarginTotals: FC<{ totals: MarginFigures; lacks: string }> = ({ totals, lacks }) => {
   const { calls, unpricedCalls } = totals;
   return (
@@ -77,7 +77,7 @@ export const MarginTotals: FC<{ totals: MarginFigures; lacks: string }> = ({ tot
   );
 };
 
-/** Some amounts of a table in common decimals. */
+/** A common format for amounts of a table. */
 export function amountTexts<Row>(rows: readonly Row[], of: (row: Row) => string) {
   const sizes = rows.map((row) => BigInt(of(row))).map((nano) => (nano < 0n ? -nano : nano));
   const show = usdColumn([sizes.reduce((most, nano) => (nano > most ? nano : most), 0n)]);
@@ -97,7 +97,7 @@ function marginNote({ unpricedCalls, revenueUsdNano, marginUsdNano }: MarginFigu
   return share === null ? 'revenue less cost' : `${share} of revenue`;
 }
 
-/** With one decimal; `null` where there was no revenue. A loss of many times a small revenue is not worth its digits. */
+/** The margin in percent with one decimal; `null` without revenue. A very large loss is only shown as a bound. */
 export function marginShare({
   marginNanoUsd: margin,
   revenueNanoUsd: revenue,
@@ -110,7 +110,9 @@ export function marginShare({
   return percent < -SHOWN_LOSS_PERCENT_MAX ? `below -${count(SHOWN_LOSS_PERCENT_MAX)}%` : `${percent.toFixed(1)}%`;
 }
 
-/** What the page's days earned: of the organization, or of one customer; `null` of a feature, or where nothing is known. */
+/**
+ * The earnings of the organization or of one customer in the page's days; `null` for a feature, or if nothing is known.
+ */
 export async function readEarned(
   c: ConsoleContext,
   asked: {
@@ -138,7 +140,7 @@ export function lackingPrices({ customersWithoutPrice }: { customersWithoutPrice
   return customersWithoutPrice === 0 ? '' : `no plan price set for ${plural(customersWithoutPrice, 'customer')}`;
 }
 
-/** What the customers of a plan cost and earned while they had it. */
+/** Cost and earnings of a plan's customers while they had the plan. */
 export async function planMarginCard(c: ConsoleContext, planId: string): Promise<Child> {
   const answer = await readMargin(buildReader(c), MarginQuery.parse({}), ['plan']);
   if (!answer.ok) return null;

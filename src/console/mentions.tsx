@@ -1,5 +1,5 @@
 /**
- * What sentences mention, shown: each thing by its name, as a link to its page.
+ * The mentions of a sentence as HTML: each thing by its name, with a link to its page.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -22,7 +22,7 @@ import {
 import { lowerFirst, usdText } from './field-words.ts';
 import { ModelLink } from './model-name.tsx';
 
-/** Names by the kind of thing and its id. */
+/** Names by the kind of a thing and its id. */
 export type Names = ReadonlyMap<string, string>;
 
 const mentionKey = (kind: MentionKind, id: string) => `${kind} ${id}`;
@@ -34,7 +34,10 @@ export function namesByKey(
   return new Map([...names].map(([id, name]) => [mentionKey(kind, id), name]));
 }
 
-/** The names of the things of one organization that sentences mention without them. A list of mentions has a page's length. */
+/**
+ * Reads the names of one organization's things that sentences mention without a name. The list has at most a page's
+ * mentions.
+ */
 export async function readNames(
   env: Env,
   organizationId: OrganizationId,
@@ -51,7 +54,7 @@ export async function readNames(
   return new Map(NAMED.flatMap((kind) => [...namesByKey(kind, names[kind])]));
 }
 
-/** `organizationId` is where things are that belong to one; `null` for what is of the service. */
+/** A sentence. `organizationId` is the organization of the mentioned things; `null` for things of the service. */
 export const Sentence: FC<{ parts: readonly Part[]; organizationId: OrganizationId | null; names: Names }> = ({
   parts,
   organizationId,

@@ -1,5 +1,6 @@
 /**
- * Meters as bars: how much of each allowance is used, and when it is used up. What a plan does not include is no bar.
+ * Meters as bars: the used part of each allowance, and the day when it runs out. An allowance that the plan does not
+ * include has no bar.
  */
 
 import type { FC } from 'hono/jsx';
@@ -10,9 +11,9 @@ import { MeterBar } from '../ui/small-charts.tsx';
 export interface MeterRow {
   name: string;
   meter: MeterSummary;
-  /** By a forecast; absent where it lasts until the renewal, or where that is not known. */
+  /** The forecast's time; absent if the allowance lasts until the renewal, or if that is unknown. */
   runsOutAtMs?: number | null;
-  /** What pays once it is used up, or that it is counted; absent or `null` if neither is so. */
+  /** The payer after it is used up, or that it is only counted; absent or `null` if neither applies. */
   inPlace?: string | null;
 }
 

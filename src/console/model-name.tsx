@@ -1,5 +1,5 @@
 /**
- * A model wherever the console names it: with a badge where it is retired or ends.
+ * A model's name in the console, with a badge if the model is retired or ends.
  */
 
 import { createContext, type FC, useContext } from 'hono/jsx';
@@ -11,15 +11,15 @@ import { plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
 import { callsPath, modelPath } from './context.ts';
 
-/** At so many days left or fewer the badge is red. */
+/** With at most this many days left, the badge is red. */
 const SOON_DAYS = 30;
 
-/** What the names on a page are looked up in, and when; `null` on pages before the sign-in. */
+/** The catalog for names on a page, and the time of the page; `null` on pages before the sign-in. */
 export const KnownModels = createContext<{ catalog: Catalog; nowMs: number } | null>(null);
 
 /**
- * A name as calls report it, as a link: to the model in the catalog, and where the catalog does not have it, to the calls
- * that it ran. Inside another link use `ModelName`.
+ * The name of a model from a call, as a link to the model in the catalog. If the catalog does not have it, the link
+ * leads to the model's calls. Inside another link use `ModelName`.
  */
 export const ModelLink: FC<{ name: string; organizationId: OrganizationId | null }> = ({ name, organizationId }) => {
   const known = useContext(KnownModels);
@@ -36,7 +36,7 @@ export const ModelLink: FC<{ name: string; organizationId: OrganizationId | null
   return <a href={callsPath(organizationId, { model: name })}>{name}</a>;
 };
 
-/** A name as calls report it. */
+/** The name of a model from a call. */
 export const ModelName: FC<{ name: string }> = ({ name }) => {
   const known = useContext(KnownModels);
   const model = known && modelNamed(known, name);
@@ -49,7 +49,7 @@ export const ModelName: FC<{ name: string }> = ({ name }) => {
   );
 };
 
-/** With the dates that hold where the name says that it is served. */
+/** The model with this name. Its dates are those of the channel that the name states. */
 function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, name: string): CatalogModel | null {
   const match = matchModel(catalog, name, nowMs);
   return match && asServed(match.model, name);
@@ -57,7 +57,7 @@ function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, nam
 
 const utcDay = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 
-/** Days left of a model, or that it is over; nothing of a model in use. */
+/** The days left of a model, or that it is retired; nothing for a model in use. */
 export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, nowMs }) => {
   const day = utcDay(nowMs);
   const status = statusOn(model, day);

@@ -1,6 +1,6 @@
 /**
- * The side of the console's pages: the search, the switch between organizations, and links to all pages in groups. The names
- * and places of the pages are here alone; the search finds pages by them.
+ * The side of the console's pages: the search, the switch between organizations, and links to all pages in groups. All
+ * names and paths of pages are listed here; the search finds pages by them.
  */
 
 import type { FC } from 'hono/jsx';
@@ -11,14 +11,14 @@ import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
 
-/** Organizations that the switch lists; the page of organizations lists all. */
+/** The most organizations in the switch; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
 
 interface NavigationPage {
-  /** Below the console, or below the organization; the first page of either has none. */
+  /** The path below the console or the organization; empty for the first page of each. */
   path: string;
   title: string;
-  /** Other paths that belong to it. */
+  /** Other paths that belong to the page. */
   also?: readonly string[];
 }
 
@@ -80,11 +80,11 @@ export const SERVICE_GROUP: NavigationGroup = {
 
 export interface SideProps {
   path: string;
-  /** Whose pages are listed: the organization of the page, or the only one. */
+  /** The organization whose pages are listed: that of the page, or the only one. */
   organization: OrganizationName | undefined;
-  /** Whether the page is one of that organization. */
+  /** Whether the page belongs to that organization. */
   isOfOrganization: boolean;
-  /** Those of the switch, and whether there are more. */
+  /** The organizations of the switch; `hasMore` says whether there are more. */
   organizations: readonly OrganizationName[];
   hasMore: boolean;
   secrets: FormSecrets;
@@ -163,7 +163,7 @@ const Menu: FC<SideProps> = (props) => {
   );
 };
 
-/** Without script it leads to the page of the search; with it, to the list that opens over the page. */
+/** The search field. It leads to the search page; with script it opens the list over the page instead. */
 const SearchField: FC<{ organizationId: OrganizationId | undefined }> = ({ organizationId }) => (
   <search aria-label="Console">
     <form method="get" action={SEARCH_PATH} class="side-search">
@@ -182,7 +182,7 @@ const SearchField: FC<{ organizationId: OrganizationId | undefined }> = ({ organ
   </search>
 );
 
-/** To the same page of another organization, where it has that page. */
+/** Links to the same page of another organization, if it has that page. */
 const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organizations, hasMore }) => {
   const here = organization?.organizationId;
   const known = organizations.some(({ organizationId }) => organizationId === here);
@@ -216,7 +216,7 @@ const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organiz
   );
 };
 
-/** The page of the navigation that a path belongs to; the first one where there is none. */
+/** The navigation's page for a path; the first one if there is none. */
 function findSection(path: string, base: string): string {
   const pages = ORGANIZATION_GROUPS.flatMap((group) => group.pages);
   return pages.find((page) => isHere(page, base, path))?.path ?? '';

@@ -1,5 +1,5 @@
 /**
- * Every page of the console behind the sign-in.
+ * Mounts every page of the console behind the sign-in.
  */
 import type { Hono } from 'hono';
 import type { ConsoleEnv } from './context.ts';

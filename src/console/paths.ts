@@ -1,8 +1,8 @@
 /**
- * The console's own addresses, for what knows nothing of requests: the scripts.
+ * The console's own addresses, for modules without a request, such as the scripts.
  */
 export const CONSOLE_PATH = '/console';
 /** The search over everything. */
 export const SEARCH_PATH = `${CONSOLE_PATH}/search`;
-/** Answers a script whether its session still lives, with the CSRF token of its forms. */
+/** Answers a script with the CSRF token for its forms, if its session has not ended. */
 export const SESSION_PATH = `${CONSOLE_PATH}/session`;

@@ -1,6 +1,6 @@
 /**
- * Converts a plan to the fields of a form and back. A field has the name of the plan's path, so that errors appear at
- * it. An empty limit is unlimited; an empty row of prices is omitted. The contract's schema validates the result.
+ * Converts a plan to the fields of a form and back. A field has the name of its path in the plan, so that errors appear
+ * at it. An empty limit is unlimited; an empty row of prices is omitted. The contract's schema validates the result.
  */
 import { Plan } from '../contract/plans.ts';
 import { OUTPUT_TOKENS_MAX_DEFAULT } from '../domain/hold.ts';
@@ -12,7 +12,7 @@ import type { Fields } from './context.ts';
 import { bodyIn, storedIn } from './schema-form.tsx';
 import { isChecked, text, typedNumber } from './submitted.ts';
 
-/** Empty rows of prices that the form offers, up to the most that a plan may have. */
+/** Empty rows of prices that the form offers, and the most rows of a plan. */
 const SPARE_TIERS = 2;
 const TIERS_MAX = 20;
 const NONE = 'none';
@@ -20,7 +20,7 @@ const NONE = 'none';
 /** The initial values of a new plan: the contract's defaults. */
 export const NEW_PLAN = Plan.parse({ name: 'New', limitType: 'BLOCK' });
 
-/** The fields that read as the contract has them: all but a meter's, and those whose absence means something. */
+/** Fields with the values of the contract: all except those of a meter, and those whose absence has a meaning. */
 const PLAIN = [
   'name',
   'limitType',
@@ -37,7 +37,7 @@ const PLAIN = [
 ];
 const PLAIN_OF_METER = ['enabled', 'label', 'included', 'unlimited', 'funding.credits', 'funding.payg'];
 
-/** The fields that show a plan. What versions from before a field lack has its default. */
+/** The form fields of a plan. A field that an older version lacks has its default. */
 export function fieldsOfPlan(plan: Plan): Fields {
   const { payg, replenish, alerts } = plan;
   const bounded = {
@@ -95,7 +95,7 @@ export function planOfFields(fields: Fields): unknown {
   };
 }
 
-/** Empty fields leave the defaults; `none` is no threshold, and no amount. */
+/** Empty fields keep the defaults; `none` means no thresholds, or no amount. */
 function alertsOfFields(fields: Fields): { alerts?: unknown } {
   const percents = text(fields, 'alerts.thresholdsPercent');
   const balanceBelowUsd = decimalText(fields, 'alerts.balanceBelowUsd');
@@ -120,7 +120,7 @@ function shownThresholds(percents: readonly number[] | undefined): string {
   return percents.length === 0 ? NONE : percents.join(', ');
 }
 
-/** A meter without a label is refused, and not named after its slot. */
+/** The custom meters. A meter without a label is refused, and not named after its slot. */
 function metersOfFields(fields: Fields): Record<string, unknown> {
   const listed = METER_SLOTS.filter((slot) => isChecked(fields, `customMeters.${slot}.listed`));
   const meters = listed.map((slot) => {
@@ -165,7 +165,7 @@ export function tierRows(fields: Fields, slot: string): number {
 const decimalText = (fields: Fields, name: string) => text(fields, name).replace(/^\$/, '');
 const wholeText = (fields: Fields, name: string) => text(fields, name).replaceAll(/[,_ ]/g, '');
 
-/** A whole number. */
+/** A whole number; empty if it is absent. */
 function shown(value: number | null | undefined): string {
   return value == null ? '' : count(value);
 }

@@ -1,6 +1,6 @@
 /**
- * Forms made from an operation's schema: each field of its body is drawn by its type, with its name in words and the
- * contract's description as its hint; what is stored is shown in the fields, and what was submitted is read back into a
+ * Forms from an operation's schema. The type of a body's field determines its control, its name in words is the label,
+ * and the contract's description is the hint. The fields show stored values, and submitted values are read back into a
  * body.
  */
 import type { Child, FC } from 'hono/jsx';
@@ -27,8 +27,8 @@ interface OfBody {
 }
 
 /**
- * The body that a form submits, not yet validated. `paths` are the fields that the form has, if these are not all of the
- * body's. An empty field is left out, or is `null` if the contract lets it be.
+ * The body of a submitted form, not yet validated. `paths` names the fields of the form, if these are not all fields of
+ * the body. An empty field is left out, or is `null` if the contract allows it.
  */
 export function bodyIn({ operation }: OfBody, fields: Fields, paths?: readonly string[]): Record<string, unknown> {
   const body: Record<string, unknown> = {};
@@ -70,7 +70,7 @@ function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], va
   setAt(inner, rest, value);
 }
 
-/** The fields of a body that show what is stored. */
+/** The form fields with the stored values of a body. */
 export function storedIn({ operation }: OfBody, stored: object): FormState {
   const values = bodyFields(operation, undefined).map((field) => [field.path, shown(field, stored)] as const);
   return { values: Object.fromEntries(values), details: [] };
@@ -85,7 +85,7 @@ function shown({ path, choices, format }: InputField, stored: object): string | 
   return format === 'date-time' ? shownInstant(String(value)) : String(value);
 }
 
-/** What a page says of a field in place of the contract. */
+/** Texts and options of a page that replace those of the contract. */
 interface Override {
   label?: string;
   hint?: Child;
@@ -96,12 +96,11 @@ interface Override {
 
 interface BodyFieldsProps {
   of: OfBody;
-  /** The fields that are drawn, in this order; all of the body's if there are none. */
+  /** The fields to show, in this order; by default all fields of the body. */
   paths?: readonly string[];
   overrides?: Readonly<Record<string, Override>>;
 }
 
-/** The fields of an operation's body. */
 export const BodyFields: FC<BodyFieldsProps> = ({ of, paths, overrides = {} }) => (
   <>
     {bodyFields(of.operation, paths).map((field) => (
@@ -135,7 +134,7 @@ const BodyField: FC<{ field: InputField; override: Override }> = ({ field, overr
   );
 };
 
-/** In a form, what is absent or `null` is empty. */
+/** The contract's description as a hint. In a form, an absent or `null` value is an empty field. */
 function hintOf({ kind, choices, description }: InputField): string {
   const text = description
     .replaceAll('`', '')

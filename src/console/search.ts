@@ -1,5 +1,5 @@
 /**
- * What the search shows: the things that the operator's search finds, with where each leads, and pages of the console.
+ * Results of the search: the things that the operator's search finds, with their links, and pages of the console.
  */
 import type { Organization } from '../contract/operator.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
@@ -11,7 +11,7 @@ import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
 interface Hit {
   href: string;
   text: string;
-  /** What tells it from others of its name. */
+  /** A detail that distinguishes things with the same name. */
   sub: string;
 }
 
@@ -31,9 +31,9 @@ const TITLES: Readonly<Record<FoundKind, string>> = {
   ORGANIZATION: 'Organizations',
 };
 
-/** Groups of results, those with the best match first. */
+/** Groups of results; the group with the best match is first. */
 export function groupHits({ items, searched }: SearchData, pages: readonly Matched[]): HitGroup[] {
-  // If several organizations were searched, each result says whose it is.
+  // If several organizations were searched, each result names its own.
   const isSeveral = searched.organizations > 1;
   const things = [...Map.groupBy(items, ({ kind }) => kind)].map(([kind, found]) => ({
     title: TITLES[kind],
@@ -72,7 +72,7 @@ function hitHref({ kind, id, organizationId }: FoundItem): string {
   }
 }
 
-/** Pages of the console by their titles, those of the service and of one organization. */
+/** The pages of the console, of the service and of one organization, whose titles match. */
 export function pagesFound(organization: Pick<Organization, 'organizationId'> | null, query: string): Matched[] {
   const below = organization && organizationPath(organization.organizationId);
   const at = (base: string, path: string) => (path === '' ? base : `${base}/${path}`);

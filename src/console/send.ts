@@ -1,5 +1,5 @@
 /**
- * What pages ask of the operator's use cases: a form's input is sent to an operation, and a page loads what it shows, with
+ * Calls the operator's use cases for pages: sends a form's input to an operation, and loads the data of a page, with
  * the same checks, roles and idempotency as over HTTP.
  */
 import type { MiddlewareHandler } from 'hono';
@@ -20,7 +20,7 @@ import type { ConsoleContext, ConsoleEnv } from './context.ts';
 /** Digits of the content's hash in the idempotency key. */
 const HASH_DIGITS = 24;
 
-/** The operator's role is not enough. The page says so (`roleRequired`), whatever was asked for. */
+/** The operator's role does not allow the operation. Every page shows this in the same way (`roleRequired`). */
 export class RoleRequired extends HTTPException {
   readonly role: OperatorRole;
 
@@ -36,9 +36,9 @@ interface Sent {
 }
 
 /**
- * Sends a form. Parameters that are not given are those of the page's path. A form that is sent twice with the same
- * content takes effect once: `idempotencyKey` is that of the submission, unless the page has one that says more. Other
- * content of the same page, after a step back in the browser, has another key.
+ * Sends a form. Missing parameters come from the page's path. If a form is sent twice with the same content, it takes
+ * effect once. The default idempotency key is the submission's id with a hash of the content, so that changed content,
+ * after a step back in the browser, has another key.
  */
 export async function send<O extends Operation>(
   c: ConsoleContext,
@@ -50,7 +50,7 @@ export async function send<O extends Operation>(
   requireRole(c, operation);
   const input = checked(operation, { params: { ...c.req.param(), ...params }, body });
   if (!input.ok) return input;
-  // PUT and PATCH set a value: if they are sent again they set it again, because it may have changed since.
+  // PUT and PATCH set a value. If they are sent again they set it again, because it may have changed since.
   const repeatable = operation.method === 'PUT' || operation.method === 'PATCH';
   const key = repeatable ? null : (idempotencyKey ?? (await submissionKey(c, input.value)));
   return useCase.run(requesterIn(c, operation, key), input.value);
@@ -62,10 +62,10 @@ interface Asked {
   page?: PageRequest;
 }
 
-/** Items that a page loads of a list, unless it asks for its own number. */
+/** Items of a list that a page loads, unless it requests another number. */
 const ITEMS_MAX = 200;
 
-/** Loads what an operation answers. Parameters that are not given are those of the page's path. */
+/** Loads the answer of an operation. Missing parameters come from the page's path. */
 export async function load<O extends Operation>(
   c: ConsoleContext,
   useCase: UseCase<O>,
@@ -85,7 +85,7 @@ export function lackedRole(c: ConsoleContext, { security }: Operation): Operator
   return includesRole(c.get('session').operator.role, security.role) ? null : security.role;
 }
 
-/** For a form that is looked at before it is sent: whoever lacks the role is told so at once. */
+/** Checks the role before a form's preview, so that an operator without the role is told at once. */
 export function sends({ operation }: { operation: Operation }): MiddlewareHandler<ConsoleEnv> {
   return async (c, next) => {
     requireRole(c, operation);
@@ -98,12 +98,12 @@ function requireRole(c: ConsoleContext, operation: Operation): void {
   if (lacked !== null) throw new RoleRequired(lacked);
 }
 
-/** The state of a form that is shown again, with what was typed and what is wrong with it. */
+/** The state of a form to show again, with the submitted values and their errors. */
 export function wrong(c: ConsoleContext, refusal: Refusal): FormState {
   return { values: c.get('submitted').fields, details: refusalDetails(refusal) };
 }
 
-/** A refusal's details, each with its field; else the whole message. */
+/** The details of a refusal, each with its field; without details the whole message. */
 export function refusalDetails({ message, members }: Refusal): Detail[] {
   const listed = members?.details ?? [];
   if (listed.length > 0) return [...listed];
@@ -111,7 +111,7 @@ export function refusalDetails({ message, members }: Refusal): Detail[] {
   return [path !== undefined && rule !== undefined ? { path, message: rule } : { path: '', message }];
 }
 
-/** The input as the operation's schemas have it; else each rule that is broken, by field. */
+/** The input, parsed by the operation's schemas; else each broken rule with its field. */
 function checked<O extends Operation>(
   operation: O,
   given: { params: object; query?: object; body?: unknown },
@@ -125,7 +125,7 @@ function checked<O extends Operation>(
     if (parsed.success) value[part] = parsed.data;
     else details.push(...brokenRules(parsed.error));
   }
-  // An operation without a schema has no rule that could be broken.
+  // If the operation has no schema, no rule can be broken.
   const broken = details.length > 0 && (badRequest(...details) as Refused as Refused<RefusalOf<O>>);
   return broken || { ok: true, value: value as InputOf<O> };
 }

@@ -1,9 +1,9 @@
 /**
- * The operator's session: of whom Cloudflare Access let in, or a signed cookie in exchange for the operator's token.
+ * The operator's session: by Cloudflare Access, or by a signed cookie in exchange for the operator's token.
  *
- * The signing key is derived from SESSION_SECRET and the token, so that changing either ends every session. A session
- * ends after eight hours. Signing out is recorded in KV until then, so that a copied cookie becomes invalid too, within
- * KV's propagation delay.
+ * The signing key is derived from SESSION_SECRET and the token: a change of either ends every session. A session ends
+ * after eight hours. KV records a sign-out until then, so that a copied cookie becomes invalid too, within KV's
+ * propagation delay.
  */
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { timingSafeEqual } from 'hono/utils/buffer';
@@ -13,22 +13,22 @@ import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';
 
-/** Whoever signs in with the operator token, in the event log. */
+/** The actor in the event log for sessions by operator token. */
 const CONSOLE_ACTOR = 'console';
 const COOKIE = 'callmeter_console';
 const SESSION_SECONDS = 8 * 3_600;
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
-/** KV's minimum. */
+/** The minimum that KV accepts. */
 const KV_TTL_SECONDS_MIN = 60;
 
 const endedKey = (id: string) => `console:ended:${id}`;
 
-/** Whether the console is enabled: like the operator API, it needs an operator token. */
+/** Whether the console is enabled. Like the operator API, it requires an operator token. */
 export function isConsoleConfigured({ OPERATOR_TOKEN }: Env): boolean {
   return OPERATOR_TOKEN !== undefined && OPERATOR_TOKEN.length >= OPERATOR_TOKEN_LENGTH_MIN;
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function isOperatorToken({ OPERATOR_TOKEN = '' }: Env, presented: string): Promise<boolean> {
   return timingSafeEqual(presented, OPERATOR_TOKEN);
 }
@@ -39,8 +39,8 @@ export async function startSession(c: ConsoleContext, nowMs: number): Promise<vo
 }
 
 /**
- * `null` without a valid session. Access comes first, so that the event log has a name where there is one. `NO_ROLE`: it
- * let somebody in who has no role, and who has not signed in with the operator token.
+ * The session of a request; `null` without a valid one. Access comes first, so that the event log has a name. `NO_ROLE`
+ * means that Access let the person in, but the person has no role and has not signed in with the operator token.
  */
 export async function readSession(
   c: ConsoleContext,
@@ -50,13 +50,13 @@ export async function readSession(
   const key = await signingKey(c.env);
   const named = await namedOperator(c.env, c.req.header(ACCESS_HEADER), nowMs);
   if (named?.role) return sessionByAccess(key, { ...named, role: named.role }, nowMs);
-  // Who has no role yet may still hold the operator token, and give one.
+  // A person without a role may still sign in with the operator token, and assign one.
   const byToken = await sessionByToken(c, key, nowMs);
   return byToken ?? (named && { refused: 'NO_ROLE', name: named.name });
 }
 
 async function sessionByAccess(key: string, { name, role }: ConsoleSession['operator'], nowMs: number) {
-  // Access decides anew with every request how long it lasts.
+  // Access decides with every request whether its session has ended.
   const expiresAtMs = nowMs + SESSION_SECONDS * 1_000;
   return {
     operator: { name, role },
@@ -71,7 +71,7 @@ async function sessionByToken(c: ConsoleContext, key: string, nowMs: number): Pr
   const value = await getSignedCookie(c, key, COOKIE);
   const [expires, id] = typeof value === 'string' ? value.split('.') : [];
   if (!id || Number(expires) <= nowMs) return null;
-  // During an outage of KV the signed cookie alone is accepted.
+  // During an outage of KV the signed cookie alone is enough.
   const ended = await c.env.KV.get(endedKey(id)).catch(() => null);
   if (ended !== null) return null;
   const operator = { name: CONSOLE_ACTOR, role: 'admin' } as const;

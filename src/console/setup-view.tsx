@@ -1,5 +1,6 @@
 /**
- * The checklist of a new organization: each step, what it is for, and where it is done; and the commands of the first call.
+ * The checklist of a new organization: each step with its purpose and a link to its page; and the commands of the first
+ * call.
  */
 
 import type { FC } from 'hono/jsx';
@@ -13,7 +14,7 @@ import { CopyButton, Live } from './live.tsx';
 
 type Step = OrganizationSetup['steps'][number]['step'];
 
-/** What a step is called, and the page of the organization where it is done. */
+/** The name of a step, and the page of the organization for it. */
 const STEPS: Readonly<Record<Step, readonly [title: string, page: string | null]>> = {
   plan: ['Create a plan', 'new-plan'],
   defaultPlan: ['Set the default plan', 'settings'],
@@ -37,7 +38,7 @@ interface ChecklistProps {
   origin: string;
 }
 
-/** Follows the organization by itself until its setup is complete. */
+/** The checklist, which updates itself until the setup is complete. */
 export const Checklist: FC<ChecklistProps> = ({ organizationId, setup, origin }) => (
   <Live
     id="setup"
@@ -88,7 +89,7 @@ const StepItem: FC<{ step: OrganizationSetup['steps'][number]; organizationId: O
   );
 };
 
-/** Why the last step stays open although a call came. */
+/** The reason why the last step is open although there was a call. */
 const LastCall: FC<{ organizationId: OrganizationId; setup: OrganizationSetup }> = ({ organizationId, setup }) => {
   const { lastCall, complete } = setup;
   if (lastCall === null || complete) return null;
@@ -117,7 +118,7 @@ const LastCall: FC<{ organizationId: OrganizationId; setup: OrganizationSetup }>
   }
 };
 
-/** With a key that was just made the commands can be pasted as they are. */
+/** The commands of the first call. With a new key they can be pasted unchanged. */
 export const FirstCall: FC<{ origin: string; apiKey: string }> = ({ origin, apiKey }) => (
   <Card
     title="Make the first call"
@@ -145,7 +146,7 @@ export const Hiding: FC<{ organizationId: OrganizationId; hidden: boolean; secre
   </ButtonForm>
 );
 
-/** A line for an organization among others. */
+/** An organization's setup as a line of a list. */
 export const SetupLine: FC<{ organizationId: OrganizationId; name: string; setup: OrganizationSetup }> = ({
   organizationId,
   name,

@@ -1,5 +1,5 @@
 /**
- * The layout of the console's pages: document, heading, and confirmations; the side is in `navigation.tsx`.
+ * The layout of the console's pages: document, heading and confirmations. The side is in `navigation.tsx`.
  */
 
 import { html } from 'hono/html';
@@ -28,7 +28,7 @@ interface PageProps {
   sub?: Child;
   crumbs?: readonly Crumb[];
   actions?: Child;
-  /** Seconds after which the page reloads where no script runs. */
+  /** Seconds after which the page reloads if no script runs. */
   refreshSeconds?: number;
   status?: ContentfulStatusCode;
 }
@@ -40,7 +40,6 @@ export function formSecrets(c: ConsoleContext): FormSecrets {
   return { csrf, nonce: crypto.randomUUID(), needs };
 }
 
-/** Renders a page of the console. */
 export function page(
   c: ConsoleContext,
   { status = 200, ...props }: PageProps,
@@ -50,7 +49,7 @@ export function page(
   const done = Object.hasOwn(DONE, what) ? DONE[what] : undefined;
   const organization = c.get('organization') as Organization | undefined;
   const known = c.get('organizations') as KnownOrganizations | undefined;
-  // The only organization stands beside the pages of the service too.
+  // If there is only one organization, its pages are also listed beside the pages of the service.
   const shownOrganization = organization ?? (known?.items.length === 1 ? known.items[0] : undefined);
   const catalog = c.get('catalog') as Catalog | undefined;
   const crumbs = [
@@ -132,7 +131,6 @@ export function plainPage(
   );
 }
 
-/** An error message. */
 export const Problem: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <>
     <h1>{title}</h1>

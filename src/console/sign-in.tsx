@@ -1,5 +1,6 @@
 /**
- * Sign-in and sign-out: exchanges the operator's token for a session. Whom Cloudflare Access let in has one already.
+ * Sign-in and sign-out: exchanges the operator's token for a session. An operator signed in by Cloudflare Access has a
+ * session already.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -14,11 +15,11 @@ import { submittedIn, text } from './submitted.ts';
 
 export const SIGN_IN_PATH = `${CONSOLE_PATH}/sign-in`;
 
-/** Where Cloudflare Access ends its session, on every host that it protects. */
+/** The path that ends a session of Cloudflare Access, on every host that it protects. */
 const ACCESS_SIGN_OUT_PATH = '/cdn-cgi/access/logout';
-/** The delay before a wrong token is answered. */
+/** The delay before the answer to a wrong token. */
 const WRONG_TOKEN_DELAY_MS = 400;
-/** Enough for a token and the other fields of the form. */
+/** The most bytes of the form, enough for a token and the other fields. */
 const SIGN_IN_BYTES_MAX = 4 * 1_024;
 
 export function mountSignIn(app: Hono<ConsoleEnv>): void {
@@ -39,7 +40,7 @@ export function mountSignIn(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** Slows down guessing. The real protection is the length of the token, at least 32 characters. */
+/** Delays the answer, to slow down guessing. The real protection is the length of the token, at least 32 characters. */
 async function refusedSignIn(c: ConsoleContext) {
   if (await failsToSignInTooOften(c)) {
     c.header('Retry-After', String(LIMIT_PERIOD_SECONDS));
@@ -50,7 +51,7 @@ async function refusedSignIn(c: ConsoleContext) {
   return signInPage(c, 401, 'That is not the operator token.');
 }
 
-/** Requires a session, because it ends the caller's own session only. */
+/** Requires a session, because signing out ends only the caller's own session. */
 export function mountSignOut(app: Hono<ConsoleEnv>): void {
   app.post('/sign-out', async (c) => {
     if (c.get('session').by === 'access') return c.redirect(ACCESS_SIGN_OUT_PATH, 303);

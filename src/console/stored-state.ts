@@ -1,5 +1,5 @@
 /**
- * Reading what an event stored: JSON of any release, so every member may be absent or another type.
+ * Reads the stored state of an event: JSON from any release, so every member may be absent or have another type.
  */
 import { moment } from '../ui/format.ts';
 import { isRecord } from './field-words.ts';
@@ -24,7 +24,7 @@ export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** `20 Nov 2026, 14:03 UTC`. */
+/** For example `20 Nov 2026, 14:03 UTC`. */
 export function instantText(state: State, member: string): string {
   const atMs = Date.parse(textAt(state, member) ?? '');
   return Number.isNaN(atMs) ? 'an unknown time' : `${moment(atMs)} UTC`;

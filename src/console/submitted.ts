@@ -1,5 +1,5 @@
 /**
- * The submitted form: its fields as they were typed, and the id of the submission.
+ * The submitted form: its fields exactly as submitted, and the id of the submission.
  */
 import type { z } from 'zod';
 import { type Detail as Broken, brokenRules } from '../contract/errors.ts';
@@ -7,9 +7,9 @@ import type { Fields, Submitted } from './context.ts';
 
 const NONCE = /^[\w-]{8,64}$/;
 
-/** Reads the fields of a form. Line ends become `\n`. */
+/** Reads the fields of a form. Line breaks become `\n`. */
 export async function submittedIn(data: FormData): Promise<Submitted & { csrf: string }> {
-  // Without a prototype, because a field may have any name.
+  // The object has no prototype, because a field may have any name.
   const fields: Fields = Object.create(null);
   const files: Record<string, string> = Object.create(null);
   for (const name of new Set(data.keys())) {
@@ -39,7 +39,7 @@ export function texts(fields: Fields, name: string): string[] {
   return value === undefined ? [] : typeof value === 'string' ? [value] : value;
 }
 
-/** The lines that are not empty. */
+/** The lines of a field, without empty ones. */
 export function lines(fields: Fields, name: string): string[] {
   return text(fields, name)
     .split('\n')
@@ -53,7 +53,7 @@ export function typedNumber(fields: Fields, name: string): number | string | und
   return typed === '' ? undefined : numberIn(typed);
 }
 
-/** A number as people type it (`1,000`); the text if it is not a number. */
+/** The number in a text such as `1,000`; the text itself if it is no number. */
 export function numberIn(typed: string): number | string {
   const number = Number(typed.replaceAll(/(?<=\d)[,_ ](?=\d{3}(\D|$))/g, ''));
   return Number.isNaN(number) ? typed : number;

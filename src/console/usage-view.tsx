@@ -1,5 +1,5 @@
 /**
- * Usage: totals, charts by day, and rankings of what causes the cost.
+ * Usage: totals, charts by day, and rankings of the largest costs.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Figures, UsageSummaryData } from '../contract/usage-summary.ts';
@@ -21,15 +21,15 @@ export interface GroupUsage {
   costNanoUsd: NanoUsd;
 }
 
-/** Rows of a ranking. */
+/** The most rows of a ranking. */
 const RANKED_MAX = 8;
-/** Rows below them: groups with calls without a price, which have no place by their cost. */
+/** The most rows below them: groups with calls without a price, which are not ranked by cost. */
 const UNPRICED_MAX = 4;
 
 export const UsageTotals: FC<
   PropsWithChildren<{
     days: readonly DayUsage[];
-    /** Where the calls without a price are listed. */
+    /** The address of the list of calls without a price. */
     unpricedHref?: string | undefined;
   }>
 > = ({ days, unpricedHref, children }) => {
@@ -74,7 +74,7 @@ export const UsageTotals: FC<
 
 interface ChartsProps {
   course: UsageCourse;
-  /** Where the mark of an hour or a day leads. */
+  /** The address behind the mark of an hour or a day. */
   linkOf?: ((period: { fromMs: number; toMs: number }) => string) | undefined;
 }
 
@@ -142,7 +142,7 @@ export const UsageCharts: FC<ChartsProps> = ({ course: usage, linkOf }) => {
   );
 };
 
-/** The models that are named, and the others where they used anything. */
+/** The named models, and the others if they have calls. */
 function modelParts({ models, others }: UsageCourse): { name: string; course: Course }[] {
   const named = models.map(({ model, ...course }) => ({ name: model === '' ? 'not reported' : model, course }));
   const rest = others.calls.some((calls) => calls > 0) ? [{ name: 'others', course: others }] : [];
@@ -161,9 +161,9 @@ export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; to
   const more = groups.length - shown.length;
   const moreUnpriced = unpriced.length - (shown.length - ranked.length);
   const left = shown.reduce((sum, { costNanoUsd }) => sum - costNanoUsd, total);
-  // What is not shown is a part of the whole too.
+  // The hidden groups are a part of the whole too.
   const texts = usdParts([...shown.map(({ costNanoUsd }) => costNanoUsd), left > 0n ? left : 0n]);
-  /** What would read as nothing keeps its digits. */
+  /** An amount whose rounded text would be zero keeps its digits. */
   const shownAmount = (nano: NanoUsd, text = '') => (nano > 0n && !/[1-9]/.test(text) ? usd(nano) : text);
   return (
     <Card title={title}>
@@ -253,12 +253,12 @@ export const ModelAndFeatureRankings: FC<{ summary: UsageSummaryData; model: Hre
   </>
 );
 
-/** In thousandths, as they are shown. */
+/** The share, rounded to thousandths, as shown. */
 function shareInThousandths({ part, total }: { part: NanoUsd; total: NanoUsd }): number {
   return total > 0n ? Number((part * 1000n + total / 2n) / total) / 1000 : 0;
 }
 
-/** For charts only. */
+/** The amount as an inexact number, only for charts. */
 export function usdNumber(nano: NanoUsd): number {
   return Number(formatUsd(nano));
 }
@@ -267,7 +267,7 @@ export function nanoNumber(value: number): NanoUsd {
   return BigInt(Math.round(value * Number(NANO_PER_USD)));
 }
 
-/** `$0.5`, `$20`, `$1.2K`, `-$3`. */
+/** For example `$0.5`, `$20`, `$1.2K` or `-$3`. */
 export function axisUsd(value: number): string {
   if (value < 0) return `-${axisUsd(-value)}`;
   return value < 1 && value > 0 ? `$${Number(value.toPrecision(2))}` : `$${compact(value)}`;

@@ -1,6 +1,6 @@
 /**
- * The form of a webhook. The address is shown by its host alone: its path is often a secret, as Slack's is, so the form of
- * a webhook that exists has no address in it, and an empty one keeps it.
+ * The form of a webhook. Pages show only the host of its address, because the path is often a secret, as with Slack. So
+ * the form of an existing webhook starts without the address, and an empty field keeps the current one.
  */
 import type { FC } from 'hono/jsx';
 import { EVENTS } from '../contract/event-data.ts';
@@ -54,7 +54,6 @@ export const WebhookFields: FC<{ edited: Webhook | null }> = ({ edited }) => (
   </>
 );
 
-/** Scheme and host of the address. */
 export function webhookOrigin({ url }: Webhook): string {
   return new URL(url).origin;
 }

@@ -1,5 +1,5 @@
 /**
- * A webhook in words: whether it is enabled, what it gets; and its secret, on the one page that shows it.
+ * A webhook in words: its state and its event types; and its secret, on the one page that shows it.
  */
 
 import type { Child, FC } from 'hono/jsx';
@@ -29,7 +29,7 @@ export function typesInWords(types: Webhook['types']): string {
   return types === null ? 'all' : types.map(words).join(', ');
 }
 
-/** The way to a page below the webhook's own. */
+/** The breadcrumbs of a page below the webhook's own. */
 export function webhookCrumbs(organizationId: OrganizationId, webhookId: string) {
   return [
     { text: 'Webhooks', href: organizationPath(organizationId, 'webhooks') },
@@ -41,7 +41,7 @@ const VERIFY = `import { Webhook } from 'standardwebhooks';
 
 const event = new Webhook(process.env.WEBHOOK_SECRET).verify(body, headers);`;
 
-/** The answer to the form that made the secret. The page cannot be read again: its address has the form alone. */
+/** The answer to the form that created the secret. It cannot be loaded again: the address holds only the form. */
 export function secretPage(
   c: ConsoleContext,
   title: string,

@@ -1,7 +1,7 @@
 /**
- * Charts as SVG, rendered on the server. The drawing scales with its container; labels are HTML text around it, so that
- * they keep their size on any screen. The values of a mark show under the pointer and with the focus, and every chart has
- * its figures as a table.
+ * Charts as SVG, rendered on the server. The drawing scales with its container. Labels are HTML text around it, so that
+ * they keep their size on any screen. A mark shows its values under the pointer and with the focus. Every chart also
+ * has its figures as a table.
  */
 import { scaleBand, scaleLinear } from 'd3-scale';
 import { curveStepAfter, line, stack, stackOffsetDiverging } from 'd3-shape';
@@ -11,41 +11,43 @@ import { percent } from './format.ts';
 const WIDTH = 1000;
 const HEIGHT = 200;
 const TICKS = 4;
-/** Labels under a chart. */
+/** The most labels under a chart. */
 const LABELS_MAX = 5;
-/** Beyond this, gaps between bars would be thinner than a pixel. */
+/** The most bars with gaps; beyond it the gaps would be thinner than a pixel. */
 const BARS_MAX = 45;
 
 export interface Series {
   name: string;
   values: readonly number[];
-  /** What each value lacks, because it is not known, as a count. */
+  /** The number of unknown amounts in each value. */
   lacking?: readonly number[] | undefined;
 }
 
 export interface TimeChartProps {
   title: string;
-  /** What a mark is of: `Day`, `Hour`, `Customer`. */
+  /** The noun for a mark: `Day`, `Hour`, `Customer`. */
   step: string;
-  /** One for each value. */
+  /** One label for each value. */
   labels: readonly string[];
   series: readonly Series[];
-  /** `lacking` is how much of the value is not known. */
+  /** The text of a value; `lacking` is the number of unknown amounts in it. */
   format: (value: number, lacking: number) => string;
-  /** Short form for the axis. */
+  /** The short text of a value, for the axis. */
   tick: (value: number) => string;
-  /** Totals of the period before, one for each value: a line behind the bars. */
+  /** Totals of the period before, one for each value, drawn as a line behind the bars. */
   previous?: readonly number[] | undefined;
   previousLacking?: readonly number[] | undefined;
-  /** What is said of a mark of which something is not known. */
+  /** The legend entry for incomplete marks. */
   lackingName?: string;
-  /** The time of the last value is not over: its bar is hatched. */
+  /** Whether the period of the last value is still open; its bar is then hatched. */
   isLastOpen?: boolean;
-  /** Where each mark leads. */
+  /** The address of the page behind each mark. */
   links?: readonly string[] | undefined;
 }
 
-/** Values over time, or of one after the other, as bars of one or more stacked series. What is below zero hangs below it. */
+/**
+ * Values over time, or values side by side, as bars of one or more stacked series. Negative values hang below the axis.
+ */
 export const TimeChart: FC<TimeChartProps> = (chart) => {
   const { title, labels, series, tick, previous = [] } = chart;
   const totals = labels.map((_, index) => series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0));
@@ -138,10 +140,10 @@ const Bars: FC<Pick<TimeChartProps, 'labels' | 'series' | 'isLastOpen'> & { y: S
   );
 };
 
-/** How high the sign of something unknown is. */
+/** The height of the sign for an incomplete value. */
 const LACKING_HEIGHT = 5;
 
-/** A sign on top of each bar of which something is not known; without a bar it stands on the axis. */
+/** A sign on top of each incomplete bar; without a bar it stands on the axis. */
 const Lacking: FC<{ lacking: readonly number[]; totals: readonly number[]; y: Scale }> = ({ lacking, totals, y }) => {
   const x = bands(lacking.length);
   return (
@@ -161,7 +163,9 @@ const Lacking: FC<{ lacking: readonly number[]; totals: readonly number[]; y: Sc
   );
 };
 
-/** The period before: a level for each mark, because nothing is known between sums. */
+/**
+ * The period before, as a separate level for each mark: a line between two sums would show values that do not exist.
+ */
 const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) => {
   const width = WIDTH / values.length;
   const levels = values.map((value, index) => `M${fixed(index * width)} ${fixed(y(value))}h${fixed(width)}`);
@@ -169,9 +173,9 @@ const Previous: FC<{ values: readonly number[]; y: Scale }> = ({ values, y }) =>
 };
 
 /**
- * A strip over each mark, with its values as text while the pointer, a finger or the focus is on it. Where marks lead
- * somewhere, each strip is a link. Without script the tab key passes them by: the figures below have the same values and
- * links, one row each.
+ * A strip over each mark, which shows the mark's values as text while the pointer, a finger or the focus is on it. If
+ * marks have links, each strip is a link. Without script the Tab key skips the strips: the table below has the same
+ * values and links, one row each.
  */
 const Marks: FC<MarkedChart> = (chart) => {
   const { title, labels, links, isLastOpen } = chart;
@@ -181,7 +185,7 @@ const Marks: FC<MarkedChart> = (chart) => {
         const label = isLastOpen && index === labels.length - 1 ? `${day}, not over` : day;
         const values = markValues(chart, index);
         const shown = <Values label={label} values={values} />;
-        // The same words as those shown.
+        // The same words as in the visible text.
         const spoken = [label, ...values.map(({ text }) => text)].join(' ');
         return (
           <li class={index < labels.length / 2 ? 'first' : 'second'}>
@@ -215,7 +219,7 @@ interface Value {
   style?: string;
 }
 
-/** What a mark says after its label: each series where there are more, their sum, and the period before. */
+/** The values of a mark, below its label: each series if there are several, their sum, and the period before. */
 function markValues(chart: MarkedChart, index: number): Value[] {
   const { series, previous, previousLacking, format, totals, lacking } = chart;
   const total = format(totals[index] ?? 0, lacking[index] ?? 0);
@@ -383,7 +387,7 @@ export const StepChart: FC<{
   );
 };
 
-/** `from 3 to 6, 100% more`. */
+/** The change as text: `from 3 to 6, 100% more`. */
 export function describeChange(values: readonly (number | null)[], format: (value: number) => string): string {
   const [first = 0, last = 0] = [values.at(0) ?? 0, values.at(-1) ?? 0];
   const share = first === 0 ? null : (last - first) / Math.abs(first);
@@ -396,7 +400,7 @@ export function describeChange(values: readonly (number | null)[], format: (valu
   return `from ${format(first)} to ${format(last)}${change}`;
 }
 
-/** A few evenly spaced labels, the first and the last among them. */
+/** A few evenly spaced labels, with the first and the last. */
 function spread(labels: readonly string[]): string[] {
   if (labels.length <= LABELS_MAX) return [...labels];
   return Array.from(

@@ -1,16 +1,15 @@
 /**
- * An HTML document with the service's stylesheet. Nothing is loaded from another origin.
+ * An HTML document with the service's stylesheet. It loads nothing from another origin.
  */
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { ICON_PATH, STYLESHEET_PATH } from './stylesheet.ts';
 
 interface DocumentProps {
   title: string;
-  /** Default: the reader's own setting. */
+  /** By default the reader's own setting. */
   theme?: 'light' | 'dark';
-  /** Where no script runs. */
+  /** The seconds after which the page reloads if no script runs. */
   refreshSeconds?: number | undefined;
-  /** The address of the page's script. */
   script?: string;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Forms that work without scripts: fields with their errors, and the hidden fields of every form.
+ * Forms that work without script: fields with their errors, and the hidden fields of every form.
  *
- * A form gives its fields what was typed and what is wrong. A field has the name of the path that it fills in
- * (`limits.premiumCalls`), as error details have it, so that each error appears at its field. The summary above the form
- * calls each field by its label, and the first field that is wrong has the focus.
+ * A form passes the submitted values and their errors to its fields. A field is named after the path that it fills in
+ * (`limits.premiumCalls`). Error details use the same paths, so each error appears at its field. The summary above the
+ * form names each field by its label, and the first field with an error has the focus.
  */
 import { type Child, createContext, type FC, type PropsWithChildren, useContext } from 'hono/jsx';
 import type { Operation } from '../contract/operations.ts';
@@ -26,15 +26,18 @@ export function typed({ values }: FormState, name: string): string {
   return typeof value === 'string' ? value : (value?.[0] ?? '');
 }
 
-/** The hidden fields of every form: the CSRF token and the id of the submission; and who may send it. */
+/**
+ * The values of every form: the CSRF token and the submission's id as hidden fields, and a check of the operator's
+ * role.
+ */
 export interface FormSecrets {
   csrf: string;
   nonce: string;
-  /** The role that the form's operation needs and the operator lacks; `null` if none is lacking. */
+  /** The role that the form's operation requires and the operator lacks; `null` if none is lacking. */
   needs: (of: Sends | undefined) => string | null;
 }
 
-/** What a form is sent to. */
+/** The use case that receives a form. */
 export interface Sends {
   operation: Operation;
 }
@@ -46,17 +49,20 @@ const Hidden: FC<{ secrets: FormSecrets }> = ({ secrets }) => (
   </>
 );
 
-/** A form while it is rendered: its state, and what its fields say of themselves. */
+/** The form that is being rendered: its state, and the fields that were rendered so far. */
 interface Rendered {
   state: FormState;
   fields: Map<string, { label: string; example: string | undefined }>;
-  /** A field has the focus: the first one that is wrong. */
+  /** Whether a field has the focus; the first field with an error gets it. */
   hasFocus: boolean;
 }
 
 const CurrentForm = createContext<Rendered>({ state: BLANK, fields: new Map(), hasFocus: false });
 
-/** The fields of a form below the summary of its errors. The fields are rendered first, because the summary names them. */
+/**
+ * The fields of a form below the summary of its errors. The fields are rendered first, because the summary uses their
+ * labels.
+ */
 const Filled: FC<PropsWithChildren<{ state: FormState }>> = ({ state, children }) => {
   const form: Rendered = { state, fields: new Map(), hasFocus: false };
   const fields = CurrentForm.Provider({ value: form, children });
@@ -70,7 +76,7 @@ const Filled: FC<PropsWithChildren<{ state: FormState }>> = ({ state, children }
 
 interface FormProps {
   id?: string;
-  /** The use case that the form is sent to; without it the form changes nothing but the operator's own browser. */
+  /** The use case that receives the form; without it the form changes nothing but the operator's own browser. */
   of?: Sends;
   action: string;
   secrets: FormSecrets;
@@ -108,7 +114,9 @@ export const Form: FC<PropsWithChildren<FormProps>> = (props) => {
   );
 };
 
-/** A form that asks for a page and changes nothing. With a label it is a search, named after what it looks for. */
+/**
+ * A form that requests a page and changes nothing. With a label it is a search, and the label is its accessible name.
+ */
 export const GetForm: FC<PropsWithChildren<{ action: string; state: FormState; label?: string }>> = (props) => {
   const { action, state, label, children } = props;
   const form = (
@@ -119,7 +127,7 @@ export const GetForm: FC<PropsWithChildren<{ action: string; state: FormState; l
   return label === undefined ? form : <search aria-label={label}>{form}</search>;
 };
 
-/** The button that sends a form, and the way back. */
+/** The button that submits a form, and the link back. */
 export const Submit: FC<PropsWithChildren<{ back?: string; danger?: boolean }>> = ({ back, danger, children }) => (
   <div class="submit">
     <button type="submit" class={danger ? 'danger' : 'primary'}>
@@ -129,7 +137,7 @@ export const Submit: FC<PropsWithChildren<{ back?: string; danger?: boolean }>> 
   </div>
 );
 
-/** The list of errors, each with a link to its field. */
+/** The errors of a form, each with a link to its field. */
 const ErrorSummary: FC<{ form: Rendered }> = ({ form: { state, fields } }) =>
   state.details.length === 0 ? null : (
     <div class="notice bad" role="alert">
@@ -149,13 +157,13 @@ const ErrorSummary: FC<{ form: Rendered }> = ({ form: { state, fields } }) =>
     </div>
   );
 
-/** The field of a path, or of what it is inside of: `scopes.0` is an error of `scopes`. */
+/** The field of a path, or of the nearest path around it: an error of `scopes.0` belongs to `scopes`. */
 function errorField(path: string, fields: Rendered['fields']): string {
   const outer = path.replace(/\.[^.]+$/, '');
   return fields.has(path) || outer === path ? path : errorField(outer, fields);
 }
 
-/** What the value must be, with an example of it: `must be a number of dollars, such as 12.50`. */
+/** The rule with an example: `must be a number of dollars, such as 12.50`. */
 function withExample(message: string, name: string, example: string | undefined): string {
   if (example === undefined || !/^must be an? /.test(message) || message.includes('such as')) return message;
   const rule = /Usd/.test(name) ? message.replace(/number$/, 'number of dollars') : message;
@@ -173,7 +181,7 @@ interface FieldProps {
   required?: boolean;
 }
 
-/** What a field shows of the form that it is in, which learns of the field. */
+/** Registers a field with its form, and returns the field's value, error, focus and descriptions. */
 function useField({ name, label, hint }: FieldProps, example?: string) {
   const form = useContext(CurrentForm);
   form.fields.set(name, { label, example });
@@ -195,7 +203,6 @@ function useField({ name, label, hint }: FieldProps, example?: string) {
   } as const;
 }
 
-/** The hint and the errors of a field. */
 const Notes: FC<{ name: string; hint: Child; error: string }> = ({ name, hint, error }) => (
   <>
     {hint && (
@@ -211,7 +218,6 @@ const Notes: FC<{ name: string; hint: Child; error: string }> = ({ name, hint, e
   </>
 );
 
-/** A label, the control, its hint and its errors. */
 const Field: FC<PropsWithChildren<FieldProps & { error: string }>> = ({ name, label, hint, error, children }) => (
   <div class={error ? 'field wrong' : 'field'}>
     <label for={fieldId(name)}>{label}</label>
@@ -220,7 +226,7 @@ const Field: FC<PropsWithChildren<FieldProps & { error: string }>> = ({ name, la
   </div>
 );
 
-/** The error of fields together, which none of them has alone. */
+/** The error of several fields together, which belongs to none of them alone. */
 export const GroupError: FC<{ name: string; label: string }> = ({ name, label }) => {
   const { state, fields } = useContext(CurrentForm);
   fields.set(name, { label, example: undefined });
@@ -236,11 +242,11 @@ interface TextProps extends FieldProps {
   type?: 'text' | 'password' | 'search' | 'url' | 'date' | 'datetime-local';
   numeric?: boolean;
   placeholder?: string;
-  /** What one may type, for the error of who typed something else. */
+  /** A valid value, for the field's error message. */
   example?: string;
 }
 
-/** Characters of `2026-11-25T09:30`. Browsers leave out seconds that are zero, and refuse others if a step is a minute. */
+/** The length of `2026-11-25T09:30`. If the step is a minute, browsers omit zero seconds and refuse other seconds. */
 export const MINUTE_LENGTH = 'yyyy-mm-ddThh:mm'.length;
 
 export const TextField: FC<TextProps> = (props) => {
@@ -288,7 +294,7 @@ export const TextArea: FC<FieldProps & { rows?: number; mono?: boolean }> = (pro
   );
 };
 
-/** The values that a field may have, each with its name, and perhaps with an explanation. */
+/** The possible values of a field, each with its name and an optional explanation. */
 export type Options = readonly (readonly [value: string, name: string, hint?: Child])[];
 
 export const Select: FC<FieldProps & { options: Options }> = (props) => {
@@ -327,10 +333,10 @@ export const Checkbox: FC<FieldProps> = (props) => {
   );
 };
 
-/** Several choices: checkboxes with the same name. */
+/** Several choices, as checkboxes with the same name. */
 export const CheckGroup: FC<FieldProps & { options: Options }> = (props) => <Group {...props} type="checkbox" />;
 
-/** One choice of several: radio buttons, each with an explanation. */
+/** One choice of several, as radio buttons, each with an explanation. */
 export const Choice: FC<FieldProps & { options: Options }> = (props) => <Group {...props} type="radio" />;
 
 const Group: FC<FieldProps & { options: Options; type: 'checkbox' | 'radio' }> = (props) => {

@@ -1,7 +1,7 @@
 /**
- * Formats figures and times for people: thousands separators, significant digits, UTC times and distances.
+ * Formats figures and times for people: thousands separators, significant digits, UTC times, and relative times.
  *
- * Every function returns a short form; the exact value goes into a `title`. The current time is an argument.
+ * Every function returns a short form; callers put the exact value into a `title`. The current time is an argument.
  */
 
 import { fixedUsd, formatUsd, NANO_DIGITS, type NanoUsd, significantDecimals } from '../domain/money.ts';
@@ -15,19 +15,19 @@ const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', t
 const date = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' });
 
-/** `12,345`. */
+/** Formats as `12,345`. */
 export function count(value: number | bigint): string {
   return whole.format(value);
 }
 
-/** `12.3K`, `4.5M`; in full below 10,000. */
+/** Formats as `12.3K` or `4.5M`; numbers below 10,000 in full. */
 export function compact(value: number): string {
   return Math.abs(value) < 10_000 ? rough.format(value) : short.format(value);
 }
 
 const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** `512 bytes`, `1.5 MiB`. */
+/** Formats as `512 bytes` or `1.5 MiB`. */
 export function byteSize(bytes: number): string {
   const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
   return `${rough.format(bytes / 1024 ** power)} ${BYTE_UNITS[power]}`;
@@ -38,8 +38,8 @@ export function percent(ratio: number): string {
 }
 
 /**
- * A format for amounts that stand in one column: all have the same decimals, enough for three significant digits of the
- * smallest that is not zero, and so many that none of them is rounded where nine decimals of all are asked for.
+ * A format for the amounts of a column. All have the same number of decimals, enough for three significant digits of
+ * the smallest amount that is not zero. If `exact`, no amount is rounded.
  */
 export function usdColumn(amounts: readonly NanoUsd[], exact = false): (nano: NanoUsd) => string {
   const decimals = Math.max(2, ...amounts.map((nano) => (exact ? exactDecimals(nano) : significantDecimals(nano))));
@@ -47,8 +47,8 @@ export function usdColumn(amounts: readonly NanoUsd[], exact = false): (nano: Na
 }
 
 /**
- * The parts of a sum, none of them negative, so that they add up to it as it is shown: with the decimals that the highest
- * part has, and what rounding would lose or add with the parts that it concerns most.
+ * Formats the parts of a sum, none of them negative, so that the shown parts add up to the shown sum. All parts have
+ * the decimals of the highest one; the parts with the largest remainders take the difference from rounding.
  */
 export function usdParts(parts: readonly NanoUsd[]): string[] {
   const highest = parts.reduce((most, part) => (part > most ? part : most), 0n);
@@ -64,7 +64,7 @@ export function usdParts(parts: readonly NanoUsd[]): string[] {
   return units.map((one) => `$${fixedUsd(one * unit, decimals)}`);
 }
 
-/** Formats an exact decimal amount of USD. */
+/** An exact decimal amount of USD as nano-USD. */
 export function parseNanoUsd(exactUsd: string): NanoUsd {
   const [, sign, integer = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(exactUsd) ?? [];
   const size = BigInt(integer) * 10n ** BigInt(NANO_DIGITS) + BigInt(fraction.padEnd(NANO_DIGITS, '0'));
@@ -77,7 +77,7 @@ export function rate(usdPerMillion: number): string {
   return `$${text}`;
 }
 
-/** A format for rates that stand in one column: all have the decimals of the one with the most. */
+/** A format for the rates of a column: all have as many decimals as the rate with the most. */
 export function rateColumn(rates: readonly (number | undefined)[]): (usdPerMillion: number) => string {
   const decimals = Math.max(2, ...rates.map((one) => (one === undefined ? 0 : countDecimals(rate(one)))));
   const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
@@ -86,18 +86,18 @@ export function rateColumn(rates: readonly (number | undefined)[]): (usdPerMilli
 
 const countDecimals = (text: string) => text.split('.')[1]?.length ?? 0;
 
-/** Decimals that the amount has. */
+/** The number of decimals of an amount. */
 function exactDecimals(nano: NanoUsd): number {
   const [, fraction = ''] = formatUsd(nano).split('.');
   return fraction.replace(/0+$/, '').length;
 }
 
-/** `20 Nov 2026, 14:03`; `never` for the end of time. */
+/** Formats as `20 Nov 2026, 14:03`, and the end of time as `never`. */
 export function moment(atMs: number): string {
   return atMs >= NEVER_MS ? 'never' : `${date.format(atMs)}, ${clock.format(atMs)}`;
 }
 
-/** `20 Nov`. */
+/** Formats as `20 Nov`. */
 export function dayMonth(atMs: number): string {
   return day.format(atMs);
 }
@@ -108,17 +108,19 @@ export function calendarDay(atMs: number): string {
 
 const DAYS_OF_MONTH = 30.44;
 const DAYS_OF_YEAR = 365.25;
-/** From here on a distance is in months, and in years. */
+/** From these distances on, a relative time is in months, and in years. */
 const MONTHS_FROM_DAYS = 60;
 const YEARS_FROM_DAYS = 730;
 
-/** `yesterday` and `tomorrow`; beyond days there is no such word, because "last month" is any day of it. */
+/**
+ * Only for `yesterday` and `tomorrow`. Longer units have no such word, because "last month" is any day of that month.
+ */
 const named = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
 const numbered = new Intl.RelativeTimeFormat('en-US');
 
 /**
- * `3 hours ago`, `yesterday`, `in 12 days`, `just now`; empty for the end of time. From 24 hours on, days are those of the
- * UTC calendar, so that `yesterday` is the day before.
+ * Formats as `3 hours ago`, `yesterday`, `in 12 days` or `just now`; the end of time is empty. From 24 hours on, days
+ * are UTC calendar days, so that `yesterday` is the day before.
  */
 export function distance(atMs: number, nowMs: number): string {
   if (atMs >= NEVER_MS) return '';
@@ -134,7 +136,7 @@ export function distance(atMs: number, nowMs: number): string {
     : numbered.format(Math.round(days / DAYS_OF_YEAR), 'year');
 }
 
-/** `1.5 s`, `240 ms`, `3 min 5 s`. */
+/** Formats as `1.5 s`, `240 ms` or `3 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${whole.format(Math.round(ms / 100) / 10)} s`;
@@ -142,23 +144,24 @@ export function duration(ms: number): string {
   return `${whole.format(Math.floor(ms / HOUR_MS))} h ${Math.floor((ms % HOUR_MS) / MINUTE_MS)} min`;
 }
 
-/** `1 customer`, `2,000 customers`. */
+/** Formats as `1 customer` or `2,000 customers`. */
 export function plural(value: number, noun: string): string {
   return `${whole.format(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** `1 call`, `12.3K calls`. */
+/** Formats as `1 call` or `12.3K calls`. */
 export function compactPlural(value: number, noun: string): string {
   return `${compact(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** `14:00`. */
+/** Formats as `14:00`. */
 export function hourOfDay(atMs: number): string {
   return clock.format(atMs);
 }
 
 /**
- * `premiumCalls` as `Premium calls`, `plan.put` as `Plan put`, `NOT_ALLOWED` as `Not allowed`, `CUSTOM1` as `Custom 1`.
+ * A name in words: `premiumCalls` becomes `Premium calls`, `plan.put` `Plan put`, `NOT_ALLOWED` `Not allowed`,
+ * `CUSTOM1` `Custom 1`.
  */
 export function words(name: string): string {
   const spaced = /^[A-Z\d_]+$/.test(name)

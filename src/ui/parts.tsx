@@ -1,19 +1,18 @@
 /**
- * The small components of all pages: figures with their exact value, times, badges, cards, notices, lists of facts.
+ * The small components of all pages: figures with their exact values, times, badges, cards, notices, lists of facts.
  */
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, type NanoUsd, usd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { compact, count, distance, moment } from './format.ts';
 
-/** In its own decimals, or in those that a column has in common. */
+/** An amount with its own number of decimals, or with that of its column. */
 export const Usd: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show = usd }) => (
   <data value={formatUsd(nano)} title={`$${formatUsd(nano)}`} class="num">
     {show(nano)}
   </data>
 );
 
-/** A count in full. */
 export const Count: FC<{ value: number }> = ({ value }) => <span class="num">{count(value)}</span>;
 
 /** A large count in short form, with the full one as its title. */
@@ -45,11 +44,11 @@ export const Badge: FC<PropsWithChildren<{ tone?: Tone; title?: string }>> = ({ 
   </span>
 );
 
-/** Beyond so many characters an identifier is shown with its middle cut out, before its last ones. */
+/** An identifier with more characters is shown without its middle. */
 const ID_CHARS_MAX = 22;
 const ID_END = 6;
 
-/** An identifier. A long one is shown without its middle; what is copied or read aloud is the whole. */
+/** An identifier. A long one is shown without its middle, but copied and read aloud in full. */
 export const Id: FC<{ id: string }> = ({ id }) =>
   id.length <= ID_CHARS_MAX ? (
     <span class="id mono">{id}</span>
@@ -77,7 +76,6 @@ export const Card: FC<
   </section>
 );
 
-/** One figure with its name. */
 export const Stat: FC<PropsWithChildren<{ label: string; sub?: Child }>> = ({ label, sub, children }) => (
   <div class="stat">
     <dt>{label}</dt>
@@ -105,7 +103,7 @@ export const Facts: FC<{ items: readonly (readonly [string, Child | undefined])[
 
 export const Nothing: FC = () => <span class="quiet nothing">–</span>;
 
-/** An empty state: what would be here, and what to do next. */
+/** An empty state: the future content, and the next step. */
 export const Empty: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <div class="empty">
     <p class="empty-title">{title}</p>
@@ -120,7 +118,7 @@ export const Notice: FC<PropsWithChildren<{ tone: Tone; title?: string }>> = ({ 
   </div>
 );
 
-/** Warnings one below the other; nothing if there is none. */
+/** Warnings, one below the other; nothing if there are none. */
 export const Warnings: FC<{ texts: readonly string[] | undefined; title?: string }> = ({ texts = [], title }) =>
   texts.length === 0 ? null : (
     <Notice tone="warn" {...(title !== undefined && { title })}>

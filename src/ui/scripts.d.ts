@@ -1,6 +1,7 @@
 /**
- * `#scripts`: where the pages' scripts are served. The build writes it when it bundles them (src/cli/build-site.ts). A path
- * contains a hash of its script, so that the script can be cached forever; only `embed`, which pages of others name, has none.
+ * `#scripts`: the paths of the pages' scripts. The build writes this module when it bundles the scripts
+ * (src/cli/build-site.ts). A path contains a hash of its script, so that browsers can cache it forever. Only `embed`
+ * has no hash, because pages of others name it.
  */
 declare const scripts: Readonly<Record<'docs' | 'console' | 'opening' | 'widget' | 'embed', string>>;
 export default scripts;

@@ -1,6 +1,6 @@
 /**
- * Charts that stand beside a figure or in a row: a course without axes, ranked parts of a whole, the bar of a meter,
- * progress. Each says in words what it shows.
+ * Charts beside a figure or in a row: a sparkline, a ranking, the bar of a meter, a progress bar. Each also states its
+ * values in words.
  */
 import { scaleLinear } from 'd3-scale';
 import type { Child, FC } from 'hono/jsx';
@@ -13,7 +13,10 @@ interface SparklineProps {
   format?: (value: number) => string;
 }
 
-/** Values over time as bars without axes, beside a figure. In words: the first, the last, and the change. */
+/**
+ * Values over time as bars without axes, beside a figure. The text states the first value, the last value and the
+ * change.
+ */
 export const Sparkline: FC<SparklineProps> = ({ values, label, format = count }) => {
   const text = `${label}: ${describeChange(values, format)}`;
   const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
@@ -38,13 +41,13 @@ export const Sparkline: FC<SparklineProps> = ({ values, label, format = count })
 
 export interface Ranked {
   name: Child;
-  /** The part of the whole, from 0 to 1, as a bar. */
+  /** The part of the whole, from 0 to 1, shown as a bar. */
   share: number;
   value: Child;
   sub?: Child;
 }
 
-/** A ranking: names with their values, each with its share of the whole as a bar. */
+/** A ranking: names with their values, and the share of each as a bar. */
 export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, label }) => (
   <ol class="ranking" aria-label={label}>
     {rows.map(({ name, share, value, sub }) => (
@@ -60,7 +63,7 @@ export const Ranking: FC<{ rows: readonly Ranked[]; label: string }> = ({ rows, 
   </ol>
 );
 
-/** A share of a whole as a bar. Decorative: the figures are beside it. */
+/** A share of a whole as a bar. It is decorative: the figures stand beside it. */
 export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }) => (
   <svg class={`bar ${tone}`} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
     <rect class="bar-back" width="100" height="6" />
@@ -68,14 +71,16 @@ export const Bar: FC<{ share: number; tone?: string }> = ({ share, tone = 's0' }
   </svg>
 );
 
-/** How much of an allowance is used; the color warns from a high share on, less if usage goes on beyond it. */
+/**
+ * The used part of an allowance. The color warns from a high share on, and warns less if usage continues beyond the
+ * limit.
+ */
 export const MeterBar: FC<{ used: number; limit: number; goesOn?: boolean }> = ({ used, limit, goesOn = false }) => {
-  // What is not included is no allowance that is used up.
+  // An allowance of zero is not used up.
   const share = limit === 0 ? Math.min(1, used) : used / limit;
   return <Bar share={share} tone={share >= 1 && !goesOn ? 'bad' : share >= 0.8 ? 'warn' : 'good'} />;
 };
 
-/** A progress bar. */
 export const Progress: FC<{ done: number; total: number; label: string }> = ({ done, total, label }) => (
   <div class="progress">
     <progress value={done} max={Math.max(1, total)} aria-label={label} />

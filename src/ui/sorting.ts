@@ -1,27 +1,27 @@
 /**
- * Sorts a whole list by the column that the query of its page names: `sort=name` ascending, `sort=-name` descending. Rows
- * without a value come last in both orders. Any other text leaves the order of the list.
+ * Sorts a whole list by a column that the page's query names: `sort=name` ascending, `sort=-name` descending. Rows
+ * without a value come last in both orders. Any other text keeps the order of the list.
  */
 import type { Sort } from './table.tsx';
 
 type Value = string | number | bigint | null;
 
-/** What a column sorts by. */
+/** For each column, the value to sort by. */
 export type Orders<Row, Name extends string> = Readonly<Record<Name, (row: Row) => Value>>;
 
 export interface Sorted<Row, Name extends string> {
   rows: readonly Row[];
-  /** The head of a column; nothing where only a part of the list is here. */
+  /** The sorting link for a column's head; `undefined` if only a part of the list is here. */
   by: (name: Name) => Sort | undefined;
-  /** The order of the page, for the links to its other pages. */
+  /** The current order, for the links to other pages of the list. */
   query: Record<string, string>;
 }
 
 interface Place {
   path: string;
-  /** What else the links keep. */
+  /** Other parameters that the links keep. */
   query?: Readonly<Record<string, string>>;
-  /** `sort` of the query. */
+  /** The parameter `sort` of the query. */
   sort: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The stylesheet of all pages, served from the service itself. Colors follow the reader's setting, light or dark,
- * unless the page sets a theme. No page scrolls horizontally from 360 pixels up.
+ * The stylesheet of all pages, served by the service itself. Colors follow the reader's setting, light or dark, unless
+ * the page sets a theme. No page scrolls horizontally from 360 pixels up.
  */
 import { contentHash } from '../platform/content-hash.ts';
 import { FONT_FACE } from './font.ts';
@@ -19,7 +19,7 @@ export const STYLESHEET = [
   FORCED_COLOR_STYLES,
 ].join('\n');
 
-/** The address contains a hash of the content, so that it can be cached forever. */
+/** The address contains a hash of the content, so that browsers can cache it forever. */
 export const STYLESHEET_PATH = `/assets/page-${contentHash(STYLESHEET)}.css`;
 export const ICON_PATH = '/assets/icon.svg';
 

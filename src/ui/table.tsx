@@ -1,38 +1,41 @@
 /**
- * Tables. The head stays in view while the rows scroll. Where a table lacks width, each row becomes a card: its name and
- * its main figure on one line, the rest below it, so that nothing scrolls horizontally. Roles are explicit, because
- * browsers drop them where CSS changes the display.
+ * Tables. The head stays in view while the rows scroll. If a table lacks width, each row becomes a card, so that
+ * nothing scrolls horizontally: name and main figure are on one line, the rest is below. Roles are explicit, because
+ * browsers drop the implicit ones if CSS changes the display.
  */
 import type { Child } from 'hono/jsx';
 import { count, plural } from './format.ts';
 import { nextQuery, previousQuery, type Trail } from './trail.ts';
 
-/** Where a column stands on a card. */
+/** The position of a column on a card. */
 export type CardPlace = 'title' | 'figure' | 'detail' | 'hidden';
 
 export interface Sort {
-  /** The list in the order that the head asks for. */
+  /** The address of the list in the order that a click on the head requests. */
   href: string;
-  /** The order that it has by this column. */
+  /** The current order by this column; `null` if another column decides. */
   order: 'ascending' | 'descending' | null;
 }
 
 export interface Column<Row> {
   title: string;
-  /** What the figures are in: under the title in the head, after it on a card. */
+  /** The unit of the figures, shown below the title in the head, and after the title on a card. */
   unit?: string;
   cell: (row: Row) => Child;
-  /** Figures are aligned to the right. */
+  /** Whether the column holds figures, which are aligned to the right. */
   figure?: boolean;
-  /** The heading of the row. */
+  /** Whether the column is the heading of its row. */
   heading?: boolean;
-  /** The head is a link that sorts. */
+  /** Makes the head a link that sorts. */
   sort?: Sort | undefined;
-  /** By default the heading is the title of the card, the first figure its figure, and the rest are details. */
+  /** By default the heading is the card's title, the first figure its main figure, and all others are details. */
   phone?: CardPlace;
 }
 
-/** Tables of at most so many columns stay tables in little width; from so many on, they are cards on a tablet too. */
+/**
+ * A table with at most `FEW_MAX` columns stays a table in little width. From `WIDE_FROM` columns on, it becomes cards
+ * on a tablet too.
+ */
 const FEW_MAX = 3;
 const WIDE_FROM = 7;
 
@@ -42,7 +45,7 @@ interface TableProps<Row> {
   rows: readonly Row[];
   /** Low rows, for long lists. */
   dense?: boolean;
-  /** How many there are in all, above the table: `1,204 customers`. */
+  /** The count of all rows, shown above the table: `1,204 customers`. */
   total?: string | undefined;
 }
 
@@ -85,7 +88,7 @@ export function Table<Row>({ caption, columns, rows, dense = false, total }: Tab
   );
 }
 
-/** One title, and at most one figure. */
+/** Each card has one title and at most one main figure. */
 function cardPlaces<Row>(columns: readonly Column<Row>[]): CardPlace[] {
   const places = columns.map(({ phone, heading }) => phone ?? (heading ? 'title' : 'detail'));
   if (!places.includes('figure')) {
@@ -122,7 +125,7 @@ function renderCell<Row>({ title, unit, cell, figure, heading }: Column<Row>, ro
   );
 }
 
-/** The count above a table: `12 keys`; of a part of a list only that part is known. */
+/** The count above a table, such as `12 keys`. If only a part of the list is here, only its count is known. */
 export function totalText(shown: number, noun: string, isWhole: boolean): string {
   return isWhole ? plural(shown, noun) : `${plural(shown, noun)} on this page`;
 }
@@ -133,11 +136,11 @@ interface PagerProps {
   query: Record<string, string>;
   next: string | null;
   first: boolean;
-  /** The way back: `readTrail(c.req.query(), items.length)`. Without it, the way back is to the first page. */
+  /** The way back: `readTrail(c.req.query(), items.length)`. Without it the pager links back to the first page. */
   previous?: Trail;
 }
 
-/** The links to the pages around one of a list, and which rows it shows. */
+/** Links to the pages around the current one, with the rows that it shows. */
 export function Pager({ path, query, next, first, previous }: PagerProps) {
   if (next === null && first) return null;
   const { cursor: _cursor, trail: _trail, ...asked } = query;

@@ -1,11 +1,16 @@
 /**
- * The way back through a list that only knows the way on: the cursors of the pages before, in the query of each page.
+ * The way back through a list whose cursors lead only forward: the query of each page holds the cursors of the pages
+ * before it.
  *
- * `trail=0-.50-abc.100` stands at a page that begins after 100 rows; the page before it begins after 50 at the cursor
- * `abc`, the first after none at no cursor. A trail of other text is no trail: its page leads back to the first one.
+ * `trail=0-.50-abc.100` is on a page that begins after 100 rows. The page before it begins after 50 rows at the cursor
+ * `abc`; the first page begins after 0 rows without a cursor. A text of another form is no trail: the page
+ * then links to the first one.
  */
 
-/** The pages that a trail remembers, and the characters that it may take in an address. The oldest go first. */
+/**
+ * The most pages that a trail remembers, and the most characters that it takes in an address. The oldest pages are
+ * dropped first.
+ */
 const STEPS_MAX = 40;
 const CHARS_MAX = 1_500;
 
@@ -15,7 +20,7 @@ const PLACE = /^\d{1,9}$/;
 interface Step {
   /** Rows before the page. */
   before: number;
-  /** The cursor that it begins at; empty for the first page. */
+  /** The cursor that the page begins at; empty for the first page. */
   cursor: string;
 }
 
@@ -24,7 +29,7 @@ export interface Trail {
   steps: readonly Step[];
   /** The cursor of this page; empty for the first one. */
   cursor: string;
-  /** Rows before this page; `null` where the address does not say. */
+  /** Rows before this page; `null` if the query does not say. */
   before: number | null;
   /** Rows on this page. */
   shown: number;
@@ -32,7 +37,7 @@ export interface Trail {
 
 type Query = Record<string, string>;
 
-/** The trail of a page with `shown` rows, from its query. */
+/** Reads the trail of a page with `shown` rows from its query. */
 export function readTrail(query: Readonly<Record<string, string | undefined>>, shown: number): Trail {
   const cursor = query.cursor ?? '';
   if (cursor === '') return { steps: [], cursor, before: 0, shown };
@@ -46,13 +51,13 @@ export function readTrail(query: Readonly<Record<string, string | undefined>>, s
   return isWhole ? { steps, cursor, before: Number(place), shown } : { steps: [], cursor, before: null, shown };
 }
 
-/** What the query of the next page adds. */
+/** The parameters that lead to the next page. */
 export function nextQuery({ steps, cursor, before, shown }: Trail, next: string): Query {
   if (before === null) return { cursor: next };
   return trailQuery([...steps, { before, cursor }], next, before + shown);
 }
 
-/** What the query of the page before adds; nothing for the first page, which is also where a lost trail leads. */
+/** The parameters that lead to the page before; none for the first page, or if the trail is lost. */
 export function previousQuery({ steps }: Trail): Query {
   const last = steps.at(-1);
   if (!last || last.cursor === '') return {};

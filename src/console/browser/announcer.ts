@@ -1,5 +1,5 @@
 /**
- * What screen readers say of a change that the script made.
+ * Announces the script's changes of the page to screen readers.
  */
 export const announcer = document.createElement('p');
 announcer.className = 'unseen';

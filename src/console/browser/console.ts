@@ -1,6 +1,6 @@
 /**
- * The console's only script. Every page works without it; it adds what HTML cannot do. A start runs once for the page, and
- * a preparation again for each region that replaces another.
+ * The console's only script. Every page works without it; it adds functions that HTML lacks. The functions below run
+ * once for the page; `prepare` runs again for each region that replaces another.
  */
 import { announcer } from './announcer.ts';
 import { copyOnClick, showCopyButtons } from './copy.ts';

@@ -1,10 +1,10 @@
 /**
- * `data-copy="ID"` copies the text of the element with this id. Its button is hidden without script.
+ * `data-copy="ID"` copies the text of the element with this id. Without script the button is hidden.
  */
 import { copyText } from '../../ui/browser/copy-text.ts';
 import { announce } from './announcer.ts';
 
-/** How long a button says that it has copied. */
+/** The time for which a button says that it has copied. */
 const COPIED_MS = 2_000;
 
 export function copyOnClick(): void {

@@ -1,14 +1,14 @@
 /**
- * A submitted form waits for its answer and is not sent twice. If the session has ended, or the server cannot be reached,
- * nothing is sent and what was typed stays.
+ * A submitted form waits for its answer and is not sent twice. If the session has ended, or the server cannot be
+ * reached, nothing is sent and the typed text stays.
  */
 import { SESSION_PATH } from '../paths.ts';
 import { hasEnded, read, signIn } from './session.ts';
 
-/** An answer that is a download leaves the page as it is: the form may be sent again after this. */
+/** After this time a form may be sent again, because an answer that is a download does not replace the page. */
 const PENDING_MS_MAX = 10_000;
 
-/** Forms whose session was checked, until they are sent. */
+/** Forms whose session was checked and that are not sent yet. */
 const checked = new WeakSet<HTMLFormElement>();
 
 export function checkForms(): void {
@@ -31,7 +31,7 @@ export function checkForms(): void {
   });
 }
 
-/** Sends the form if the session still lives, with the session's CSRF token of now. */
+/** Sends the form with the session's current CSRF token, if the session has not ended. */
 async function check(form: HTMLFormElement, submitter: HTMLElement | null): Promise<void> {
   const answer = await read(SESSION_PATH).catch(() => null);
   if (answer && hasEnded(answer)) {
@@ -58,7 +58,7 @@ function settle(form: HTMLFormElement): void {
   for (const button of form.querySelectorAll('button')) button.removeAttribute('aria-disabled');
 }
 
-/** The form's own notice, made when it is first needed. */
+/** The notice of a form, created on its first use. */
 function notice(form: HTMLFormElement): Element {
   const known = form.querySelector('[data-notice]');
   if (known) return known;

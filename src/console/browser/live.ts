@@ -1,11 +1,11 @@
 /**
- * A region with `data-live` follows the page: the page is fetched again every few seconds while the tab is visible. What
- * was typed, opened or focused in a region stays when the region is replaced.
+ * A region with `data-live` follows the page: the script fetches the page every few seconds while the tab is visible.
+ * If a region is replaced, its typed text, opened details and focus stay.
  */
 import { announce, announcer } from './announcer.ts';
 import { hasEnded, parse, read, signIn } from './session.ts';
 
-/** How often the page is read, also after errors, and for how long. */
+/** The interval between two reads, the longest interval after errors, and the time after which the script stops. */
 const LIVE_MS = 2_000;
 const LIVE_ERROR_MS_MAX = 60_000;
 const LIVE_FOR_MS = 15 * 60_000;
@@ -16,7 +16,7 @@ const KEPT = 'input[id], textarea[id], select[id], details[id]';
 type Prepare = (part: ParentNode) => void;
 
 export function followPage(prepare: Prepare): void {
-  /** What each region shows, by its id. */
+  /** The content of each region by its id. */
   const shown = new Map(regions().map((region) => [region.id, contentOf(region)]));
   const endsMs = Date.now() + LIVE_FOR_MS;
   let waitMs = LIVE_MS;
@@ -46,12 +46,12 @@ function regions(): HTMLElement[] {
   return [...document.querySelectorAll<HTMLElement>('[data-live]')];
 }
 
-/** The ids of submissions are new in each answer. */
+/** The content without the ids of submissions, which are new in each answer. */
 function contentOf(region: HTMLElement): string {
   return region.outerHTML.replace(/(name="nonce" value=")[^"]*/g, '$1');
 }
 
-/** Says below each region why it no longer follows. */
+/** Stops following, and states the reason below each region. */
 function stop(...words: (string | HTMLElement)[]): void {
   for (const region of regions()) {
     region.removeAttribute('data-live');
@@ -83,7 +83,7 @@ async function look(shown: Map<string, string>, prepare: Prepare): Promise<void>
   }
 }
 
-/** The page no longer has the region: it stays as it was, or says what has become of it. */
+/** Stops a region that the page no longer has: its content stays, or its `gone` text replaces it. */
 function remove(region: HTMLElement): void {
   region.removeAttribute('data-live');
   const { gone } = region.dataset;
@@ -92,7 +92,7 @@ function remove(region: HTMLElement): void {
   announce(gone);
 }
 
-/** The reader selects text of it, or one of its forms waits for its answer. */
+/** Whether the reader has selected text of the region, or one of its forms waits for its answer. */
 function isInUse(region: HTMLElement): boolean {
   const selection = getSelection();
   const isSelected = selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode);
@@ -130,7 +130,7 @@ function focusable(region: HTMLElement): Element[] {
   return [...region.querySelectorAll(FOCUSABLE)];
 }
 
-/** Focuses the element with the same id, or the one at the same place, with the same text selected. */
+/** Focuses the element with the same id, or else at the same place, and selects the same text. */
 function focusAt(region: HTMLElement, before: Element, place: number): void {
   const element = (before.id && document.getElementById(before.id)) || focusable(region)[place];
   if (!(element instanceof HTMLElement)) return;

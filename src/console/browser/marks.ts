@@ -1,6 +1,6 @@
 /**
- * The marks of a chart are one stop of the Tab key, and the arrow keys lead from one to the next. A first tap on a mark
- * shows its values; the second one follows its link.
+ * All marks of a chart are one stop of the Tab key, and the arrow keys move between them. The first tap on a mark shows
+ * its values; the second one follows its link.
  */
 type Mark = Element & HTMLOrSVGElement;
 

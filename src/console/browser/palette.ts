@@ -1,11 +1,11 @@
 /**
- * Searches over a page: `/` or Ctrl+K opens a list of results, which follows what is typed. The markup is in
- * `../navigation.tsx`; without script the field leads to the page of the search.
+ * Searches over a page: `/` or Ctrl+K opens a list of results, which follows the typed text. The markup is in
+ * `../navigation.tsx`. Without script the field leads to the search page.
  */
 import { SEARCH_PATH } from '../paths.ts';
 import { hasEnded, parse, read, signIn } from './session.ts';
 
-/** A search waits for this long after the last key. */
+/** The delay between the last key and the search. */
 const TYPED_MS = 120;
 
 export function openPalette(): void {
@@ -54,12 +54,12 @@ export function openPalette(): void {
   dialog.addEventListener('close', () => clearTimeout(timer));
 }
 
-/** The list of results, and which of them is chosen. */
+/** The list of results, with the chosen one. */
 class Results {
   readonly #dialog: HTMLDialogElement;
   readonly #input: HTMLInputElement;
   readonly #status: Element;
-  /** The text that was searched for last. */
+  /** The text of the last search. */
   #asked: string | null = null;
   #chosen = -1;
 
@@ -69,7 +69,7 @@ class Results {
     this.#status = status;
   }
 
-  /** Searches for what is typed. An answer that came too late is dropped. */
+  /** Searches for the typed text, and drops an answer that came too late. */
   async look(): Promise<void> {
     const query = this.#input.value.trim();
     if (query === this.#asked) return;
@@ -97,7 +97,7 @@ class Results {
     this.#choose(this.#chosen + step);
   }
 
-  /** Where Enter leads: to the chosen result, or to the page of a search whose results are not there yet. */
+  /** The target of Enter: the chosen result, or the search page if the results are not there yet. */
   address(): string {
     const chosen = this.#input.value.trim() === this.#asked ? this.#options()[this.#chosen] : undefined;
     const parameters = new URLSearchParams({ q: this.#input.value, org: this.#dialog.dataset.org ?? '' });

@@ -1,6 +1,6 @@
 /**
- * Requests of the console's script. If the session has ended, the server redirects to the sign-in page; the script does not
- * follow, so that the page stays as it is.
+ * Requests of the console's script. If the session has ended, the server redirects to the sign-in page. The script does
+ * not follow, so that the page stays as it is.
  */
 import { CONSOLE_PATH } from '../paths.ts';
 
@@ -16,7 +16,7 @@ export async function parse(answer: Response): Promise<Document> {
   return new DOMParser().parseFromString(await answer.text(), 'text/html');
 }
 
-/** A link to the sign-in page, which opens beside this one. */
+/** A link to the sign-in page, which opens in another tab. */
 export function signIn(): HTMLAnchorElement {
   const link = document.createElement('a');
   link.href = CONSOLE_PATH;

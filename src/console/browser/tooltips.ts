@@ -1,15 +1,16 @@
 /**
- * Makes titles readable by keyboard and touch: exact amounts, full times, what a badge means. A tooltip appears by focus,
- * pointer or tap, stays while the pointer is on it, and closes by Escape. Without script the browser shows the title.
+ * Makes titles readable by keyboard and touch: exact amounts, full times, meanings of badges. A tooltip appears by
+ * focus, pointer or tap, stays while the pointer is on it, and closes by Escape. Without script the browser shows the
+ * title.
  *
- * A table is one stop of the Tab key: the arrow keys go from one of its titles to the next.
+ * A table is one stop of the Tab key: the arrow keys move between its titles.
  */
 
-/** What has a tooltip. */
+/** The elements with a tooltip. */
 const TITLED = 'data[title], time[title], abbr[title], .badge[title]';
-/** Between an element, its tooltip, and the edge of the window. */
+/** The gaps between an element, its tooltip, and the edge of the window. */
 const EDGE_PX = 8;
-/** How far an arrow key leads in a table. */
+/** The step of each arrow key in a table. */
 const STEPS: Record<string, number> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 
 export function prepareTips(part: ParentNode): void {
@@ -56,7 +57,7 @@ export function showTips(): void {
   });
 }
 
-/** Above the element, or below it if there is no room. */
+/** Places the box above the element, or below it if there is no room. */
 function place(box: HTMLElement, element: HTMLElement): void {
   const { left, top, width, bottom } = element.getBoundingClientRect();
   const { offsetWidth, offsetHeight } = box;

@@ -1,5 +1,5 @@
 /**
- * Calls of a customer, as the explorer shows them; what narrows them further is the explorer's.
+ * Calls of a customer, shown as in the explorer; a link leads there for filters, order and download.
  */
 import { CallsQuery } from '../../contract/call-list.ts';
 import { readCalls, readCallTotals } from '../../metering/list-calls.ts';

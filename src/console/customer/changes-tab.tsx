@@ -1,5 +1,5 @@
 /**
- * Changes of a customer: what operators did to it, and what its organization was told of it.
+ * Changes of a customer: the changes by operators, and the events that its organization received about it.
  */
 import { readEvents } from '../../events/read-events.ts';
 import { Card, Empty, Time } from '../../ui/parts.tsx';
@@ -8,7 +8,7 @@ import { eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
 import type { Tab } from './tab.ts';
 
-/** The newest events; Events has the others. */
+/** The most events on the tab; the page of events has the others. */
 const EVENTS_MAX = 20;
 
 export const changesTab: Tab = async ({ c, organizationId, customerId, nowMs }) => {

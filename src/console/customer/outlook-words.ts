@@ -1,5 +1,5 @@
 /**
- * A customer's outlook in words: what pays for the next calls, one sentence each, and what runs out first.
+ * A customer's outlook in words: a sentence for each payer of the next calls, and the first thing to run out.
  */
 import { planLimit } from '../../domain/allowances.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
@@ -15,14 +15,17 @@ import type { Tone } from '../../ui/parts.tsx';
 export interface Sentence {
   text: string;
   tone: Tone;
-  /** What becomes of the next call or unit, in a word; nothing of what is only told beside. */
+  /** The outcome of the next call or unit, in a word; absent from a sentence that only informs. */
   badge?: 'Allowance' | 'Unlimited' | 'Paid' | 'Counted' | 'Limited' | 'Denied' | 'Not paid';
 }
 
-/** What pays for calls of a tier, for a capability, or for units of a custom meter. */
+/** A tier, a capability or a custom meter, whose next use somebody pays. */
 type Of = Tier | Capability | MeterSlot;
 
-/** What pays next where it is not the plan's allowance; one sentence where it is for all. */
+/**
+ * The payers of the next calls that are not the plan's allowance, one sentence each; a single sentence if the allowance
+ * pays for all.
+ */
 export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
   const { isCanceled, tiers, capabilities, slots } = outlook;
   if (isCanceled)
@@ -40,7 +43,7 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
         ? [{ text: `${usedUpSentence(outlook, tier)}: ${said}`, tone: 'warn' as const, badge: 'Limited' as const }]
         : paidBy(outlook, tier, payer, nowMs);
     }),
-    // What a plan does not include of a capability is said by the meters.
+    // The meters show the capabilities that a plan does not include.
     ...capabilities
       .filter(({ capability }) => isUsedUp(outlook, capability))
       .flatMap(({ capability, payer }) => paidBy(outlook, capability, payer, nowMs)),
@@ -50,7 +53,7 @@ export function payerSentences(outlook: Outlook, nowMs: number): Sentence[] {
     return outlook.meters.length === 0
       ? [{ text: 'The plan limits no calls: nothing is charged for them.', tone: 'good', badge: 'Unlimited' }]
       : [{ text: "The plan's allowance pays for every call.", tone: 'good', badge: 'Allowance' }];
-  // Tiers that the plan does not include say nothing of who pays for the others.
+  // Tiers that the plan does not include do not say who pays for the others.
   if (sentences.every(({ tone }) => tone === 'plain'))
     return [
       { text: "The plan's allowance pays for what it includes.", tone: 'good', badge: 'Allowance' },
@@ -102,7 +105,7 @@ function unpaid(outlook: Outlook, of: Of, reason: Unpaid['reason'], nowMs: numbe
     case 'BALANCE_HELD':
       return { text: `${gone}, and open calls hold the balance: ${denied} until they end.`, tone: 'warn', badge };
     default:
-      // What is not included has not run out.
+      // An allowance that the plan does not include has not run out.
       return isUsedUp(outlook, of)
         ? { text: `${gone}, and nothing else pays: ${denied}${until}.`, tone: 'bad', badge }
         : { text: `${gone}.`, tone: 'plain' };
@@ -113,7 +116,7 @@ function replaced(outlook: Outlook, instead: Tier, nowMs: number): string {
   return `${instead} models answer instead${untilRenewal(outlook, nowMs)}.`;
 }
 
-/** How long the balance lasts: by the forecast where that has an end, else at the rate of the latest week. */
+/** The time that the balance lasts: by the forecast if it has an end, else at the rate of the latest week. */
 function balanceLasts({ balance }: Outlook, nowMs: number): Sentence[] {
   if (balance?.runsOutAtMs != null)
     return [
@@ -139,7 +142,7 @@ export function isPaidByBalance({ tiers, slots }: Outlook): boolean {
   );
 }
 
-/** What pays in place of a meter that is used up; `null` where nobody does. */
+/** The payer after a meter is used up; `null` if nobody pays. */
 export function payersInPlace({ tiers, capabilities, slots }: Outlook, meter: MeterName): string | null {
   const payers = [
     ...tiers.map(({ tier, payer }) => ({ of: tier as Of, payer })),
@@ -156,7 +159,7 @@ export function payersInPlace({ tiers, capabilities, slots }: Outlook, meter: Me
         : null;
 }
 
-/** "The allowance of premium calls is used up", or "Free includes no premium calls". */
+/** For example "The allowance of premium calls is used up", or "Free includes no premium calls". */
 function usedUpSentence(outlook: Outlook, of: Of): string {
   const { plan, meters } = outlook;
   const usedUp = meters.find(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter))?.meter;
@@ -184,14 +187,14 @@ function isCapability(of: Of): of is Capability {
   return (CAPABILITIES as readonly string[]).includes(of);
 }
 
-/** As a heading: what the plan calls a custom meter, else the words of its name. */
+/** The name of a meter as a heading: the plan's name of a custom meter, else the words of its own name. */
 export function meterTitle(plan: Plan, meter: MeterName): string {
   const { slot } = METERS[meter];
   const label = slot === null ? undefined : plan.customMeters[slot]?.label;
   return label === undefined || label === slot ? words(meter).replace('api', 'API') : label;
 }
 
-/** Within a sentence; a plan's own names keep their letters. */
+/** The name of a meter inside a sentence; the plan's own names keep their capital letters. */
 function inText(plan: Plan, meter: MeterName): string {
   const title = meterTitle(plan, meter);
   return title === words(meter) ? title.toLowerCase() : title;
@@ -201,7 +204,7 @@ function untilRenewal({ renewsAtMs }: Outlook, nowMs: number): string {
   return renewsAtMs === null ? '' : ` until ${dayWithYear({ atMs: renewsAtMs, nowMs })}`;
 }
 
-/** With its year where that is another one. */
+/** The day, with its year if that is not the present one. */
 function dayWithYear({ atMs, nowMs }: { atMs: number; nowMs: number }): string {
   const [year, present] = [atMs, nowMs].map((ms) => new Date(ms).getUTCFullYear());
   return year === present ? dayMonth(atMs) : calendarDay(atMs);
@@ -210,11 +213,14 @@ function dayWithYear({ atMs, nowMs }: { atMs: number; nowMs: number }): string {
 export interface RunsOut {
   value: string;
   note: string;
-  /** What explains it: the meters below, or the balance. */
+  /** The part of the page that explains it: the meters below, or the balance. */
   of: 'meters' | 'balance';
 }
 
-/** What runs out first: what is gone and unpaid already, else the earliest end before the renewal. */
+/**
+ * The first thing to run out: an allowance that is used up and unpaid already, else the earliest end before the
+ * renewal.
+ */
 export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
   const { plan, isCanceled, renewsAtMs, meters, balance, isForecast } = outlook;
   if (isCanceled) return { value: 'Canceled', note: 'calls are denied', of: 'meters' };

@@ -1,5 +1,5 @@
 /**
- * The periods of a customer's usage that an operator chooses from. All are whole UTC days, today included.
+ * The periods of a customer's usage for an operator to choose from. All are whole UTC days, and include today.
  */
 import { SUMMARY_DAYS_MAX } from '../../contract/usage-summary.ts';
 import { DAY_MS } from '../../platform/time.ts';
@@ -21,12 +21,15 @@ export interface Period {
   toMs: number;
 }
 
-/** What was asked for, or the default. */
+/** The requested period, or the default. */
 export function periodNamed(asked: string | undefined): PeriodName {
   return asked !== undefined && Object.hasOwn(PERIODS, asked) ? (asked as PeriodName) : PERIOD_DEFAULT;
 }
 
-/** `replenishedAtMs` is when the usage period began: its whole first day is shown, and 400 days of it at most. */
+/**
+ * The days of a period. The usage period begins at `replenishedAtMs`: its whole first day is shown, and at most 400
+ * days.
+ */
 export function resolvePeriod(
   name: PeriodName,
   { replenishedAtMs, nowMs }: { replenishedAtMs: number; nowMs: number },

@@ -1,5 +1,5 @@
 /**
- * Settings of a customer: the facts of its subscription, its contact, and what seldom has to be done to it.
+ * Settings of a customer: the facts of its subscription, its contact, and the rarely used actions.
  */
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import { planIdOf } from '../../domain/plan.ts';
@@ -78,7 +78,7 @@ export const settingsTab: Tab = async ({ organizationId, customerId, customer: r
   );
 };
 
-/** Something to do, and what it does; its page asks before it is done. */
+/** A link to an action, with its effect; the action's page asks for confirmation. */
 const Act: FC<PropsWithChildren<{ title: string; href: string }>> = ({ title, href, children }) => (
   <Card title={title}>
     <p class="quiet">{children}</p>

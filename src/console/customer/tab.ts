@@ -1,5 +1,5 @@
 /**
- * What a tab of the customer page is made from.
+ * The type of a tab of the customer page.
  */
 
 import type { Child } from 'hono/jsx';
@@ -9,10 +9,10 @@ import type { ConsoleContext } from '../context.ts';
 
 interface TabRequest extends CustomerKey {
   c: ConsoleContext;
-  /** Is being read; `null` where there is no such customer, which then is what the page says. */
+  /** The customer, which is still being read; `null` if it does not exist, which the page then says. */
   customer: Promise<OperatorCustomer | null>;
   nowMs: number;
 }
 
-/** Reads what the tab shows, and nothing of the other tabs. `null` where there is no such customer. */
+/** Reads only the data of this tab. `null` if the customer does not exist. */
 export type Tab = (request: TabRequest) => Promise<Child>;

@@ -1,6 +1,6 @@
 /**
- * Usage of a customer in a chosen period: what it cost and earned, what runs out, its course by model, and the meters of
- * the usage period with what pays next.
+ * Usage of a customer in a chosen period: cost and earnings, the next thing to run out, the course by model, and the
+ * meters of the usage period with the next payer of each.
  */
 
 import type { FC } from 'hono/jsx';
@@ -27,12 +27,12 @@ import { isPaidByBalance, meterTitle, payerSentences, payersInPlace, runsOutFirs
 import { PERIODS, type Period, type PeriodName, periodNamed, resolvePeriod } from './period.ts';
 import type { Tab } from './tab.ts';
 
-/** Models that the charts name, those with the highest cost. */
+/** The most models that the charts name, by cost. */
 const CHARTED_MODELS_MAX = 3;
 
 export const usageTab: Tab = async ({ c, organizationId, customerId, customer: reading, nowMs }) => {
   const name = periodNamed(c.req.query('period'));
-  // Only the usage period has to be known of the customer before anything is read.
+  // Only the usage period depends on the customer; other periods are read at once.
   const known = name === 'usage' ? await reading : null;
   const period = resolvePeriod(name, { replenishedAtMs: known ? replenishedAtMs(known) : nowMs, nowMs });
   const query = { customerId, from: utcDay(period.fromMs), to: utcDay(period.toMs) };
@@ -92,7 +92,7 @@ interface Shown {
   organizationId: OrganizationId;
   customer: OperatorCustomer;
   period: Period;
-  /** `null` where the reports do not have the customer yet. */
+  /** `null` if the reports do not have the customer yet. */
   earnings: CustomerEarnings | null;
   outlook: Outlook;
   nowMs: number;
@@ -154,7 +154,7 @@ const Headline: FC<Shown> = (shown) => {
   );
 };
 
-/** Money of the headline in common decimals, so that revenue less cost is the margin as they are shown. */
+/** A common format for the headline's amounts, so that the shown revenue less the shown cost is the shown margin. */
 function moneyColumn(earnings: CustomerEarnings | null): (nano: bigint) => string {
   const { costNanoUsd = 0n, chargedNanoUsd = 0n, revenueNanoUsd = 0n, marginNanoUsd = 0n } = earnings?.total ?? {};
   return usdColumn([costNanoUsd, chargedNanoUsd, revenueNanoUsd, marginNanoUsd]);
@@ -167,7 +167,7 @@ const CostNote: FC<Shown> = ({ organizationId, customer, period, earnings }) => 
   return <a href={unpriced}>{`${costNanoUsd > 0n ? '+ ' : ''}${withoutPrice(unpricedCalls)}`}</a>;
 };
 
-/** Without a price of the plan only charges are revenue, and without those there is no margin to show. */
+/** The margin. If the plan has no price, only charges are revenue; without charges no margin is shown. */
 const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
   const plan = planPath(organizationId, planIdOf(customer.subscription.usagePlanVersionId));
   if (!earnings)
@@ -201,7 +201,7 @@ const Margin: FC<Shown> = ({ organizationId, customer, earnings }) => {
   );
 };
 
-/** What pays for the next calls, and what the balance did and will do. */
+/** The payers of the next calls, and the past and future course of the balance. */
 const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
   organizationId,
   customer: { customerId },
@@ -244,7 +244,7 @@ const PaysNext: FC<Shown & { spent: CustomerEarnings | null }> = ({
   );
 };
 
-/** What becomes of a balance that pays for nothing now. */
+/** The later use of a balance that pays for nothing now. */
 function laterUse({ plan, isCanceled }: Outlook): string {
   if (isCanceled) return 'pays for nothing while the subscription is canceled';
   return planGap(plan, 'USD') === null ? 'pays once an allowance is used up' : 'pays for nothing on this plan';
@@ -280,7 +280,7 @@ const UsageOf: FC<Shown & { summary: UsageSummaryData; course: UsageCourse }> = 
   );
 };
 
-/** The customer's calls in the explorer. */
+/** The address of the customer's calls in the explorer. */
 function customerCallsLink({ organizationId, customerId }: CustomerKey) {
   return (narrowed: Record<string, string>, period?: Period) => {
     const times = period && {
@@ -291,7 +291,7 @@ function customerCallsLink({ organizationId, customerId }: CustomerKey) {
   };
 }
 
-/** A custom slot that the plan does not have is left out. */
+/** The row of a meter; none for a custom slot that the plan does not have. */
 function meterRow(name: MeterName, { customer: { meters }, outlook }: Shown) {
   const meter = meters[name];
   const isSlot = name === 'agenticApi' || name.startsWith('custom');

@@ -1,5 +1,5 @@
 /**
- * Wallet of a customer: balance, credits, and the ledger, whose entries lead to what they paid.
+ * Wallet of a customer: balance, credits, and the ledger, whose entries link to the calls that they paid for.
  */
 
 import type { FC } from 'hono/jsx';
@@ -85,7 +85,7 @@ const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
   </dl>
 );
 
-/** In the unit that it is of; dollars in the decimals of their column. */
+/** An amount with its unit; dollars have the decimals of their column. */
 const Amount: FC<{ unit: string; exact: string; show: (nano: bigint) => string }> = ({ unit, exact, show }) =>
   unit === 'USD' ? (
     <Usd nano={parseNanoUsd(exact)} show={show} />
@@ -93,12 +93,12 @@ const Amount: FC<{ unit: string; exact: string; show: (nano: bigint) => string }
     <span class="num">{`${count(BigInt(exact))} ${words(unit)}`}</span>
   );
 
-/** Dollars of a column in common decimals. */
+/** A common format for the dollars of a column. */
 function dollarColumn(amounts: readonly { unit: string; exact: string }[]): (nano: bigint) => string {
   return usdColumn(amounts.flatMap(({ unit, exact }) => (unit === 'USD' ? [parseNanoUsd(exact)] : [])));
 }
 
-/** Where the credit stands in the list of credits. */
+/** The anchor of the credit in the list of credits. */
 const creditAnchor = (creditId: string) => `credit-${creditId}`;
 
 const Credits: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
@@ -244,7 +244,9 @@ const Ledger: FC<{ customer: OperatorCustomer; ledger: readonly LedgerItem[]; no
   );
 };
 
-/** The call or the increment that an entry paid or gave back; of other entries, and of old ones, what was written down. */
+/**
+ * The call or the increment that an entry paid or refunded; the stored reference for other entries and for old ones.
+ */
 const Reference: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
   customer: { organizationId, customerId },
   entry: { callId, eventId, feature, chargeId, reference },

@@ -1,5 +1,5 @@
 /**
- * Alerts: the events that an organization is told of, newest first, and each by itself.
+ * Alerts: the events that an organization receives, newest first, and a page for each.
  */
 
 import type { Hono } from 'hono';
@@ -126,7 +126,7 @@ const CustomerLink: FC<{ organizationId: OrganizationId; event: OrganizationEven
     <Nothing />
   );
 
-/** The period, where a link asked for one, with the way to all. */
+/** The requested period, with a link to all events. */
 const Since: FC<{ path: string; from: string | undefined; to: string | undefined; kept: Record<string, string> }> = ({
   path,
   from,

@@ -1,5 +1,5 @@
 /**
- * Anomalies in the usage of an organization and of its largest customers, with the evidence for it.
+ * Anomalies in the usage of an organization and of its largest customers, with their evidence.
  */
 import type { Hono } from 'hono';
 import { AnomaliesQuery } from '../../contract/readings.ts';

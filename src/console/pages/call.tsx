@@ -1,5 +1,5 @@
 /**
- * One call: what it used, how its cost came about, who pays, or why it was denied.
+ * One call: its usage, the parts of its cost, its payer, or the reason of its denial.
  */
 
 import type { Hono } from 'hono';
@@ -44,7 +44,7 @@ export function mountCall(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The name of the plan by which the call was denied. */
+/** The name of the plan that denied the call. */
 async function findPlanName(c: ConsoleContext, { denial }: ReadCallData): Promise<string> {
   if (!denial) return '';
   const { usagePlanVersionId } = denial;
@@ -177,7 +177,7 @@ const NoPrice: FC<{ call: ReadCallData }> = ({ call: { pricingStatus, pricingUna
 
 const Breakdown: FC<{ breakdown: CostBreakdown; call: ReadCallData }> = ({ breakdown, call }) => {
   const sum = BigInt(breakdown.standardCostUsdNano);
-  // Exact, so that the lines add up to their sum as they are shown.
+  // Amounts are exact, so that the shown lines add up to the shown sum.
   const show = usdColumn([...breakdown.lines.map(({ costUsdNano }) => BigInt(costUsdNano)), sum], true);
   return (
     <>
@@ -227,7 +227,7 @@ interface CallFactsProps {
   nowMs: number;
 }
 
-/** Every value leads to its page, or to the calls that have it too. */
+/** The facts of a call. Every value links to its page, or to all calls with the same value. */
 const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }) => {
   const like = (name: string, value: string, text = value) => (
     <a href={callsPath(organizationId, { [name]: value })}>{text}</a>
@@ -283,7 +283,7 @@ const Payment: FC<{ call: ReadCallData }> = ({ call: { payg, status, chargeLines
   const { usingCredit, chargeNanoUsd, markupPercent } = payg;
   if (!usingCredit) return <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>;
   const charge = chargeNanoUsd === null ? null : BigInt(chargeNanoUsd);
-  // Exact, so that the lines add up to the charge as they are shown.
+  // Amounts are exact, so that the shown lines add up to the shown charge.
   const show = usdColumn([...lines.map(({ amountNanoUsd }) => BigInt(amountNanoUsd)), charge ?? 0n], true);
   return (
     <Facts

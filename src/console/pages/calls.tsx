@@ -1,5 +1,5 @@
 /**
- * Calls: the history of an organization, narrowed by everything that a call has, with totals, and as a file.
+ * Calls: the history of an organization, with filters for everything that a call has, with totals, and as a file.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';

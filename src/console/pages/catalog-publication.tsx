@@ -1,5 +1,5 @@
 /**
- * Publishing a catalog: the document, then its differences from the one in use, then the confirmation.
+ * Publishing a catalog: the document, then its differences from the current catalog, then the confirmation.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -20,12 +20,14 @@ import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/catalog`;
-/** The form of this page, and its confirmation: a catalog document, and as much again for how a form encodes it. */
+/**
+ * The form of this page and its confirmation. The limit is twice that of a catalog document, because a form encodes it.
+ */
 export const CATALOG_FORM = {
   paths: [`${PATH}/publish`, PATH],
   bytesMax: 2 * publishCatalog.operation.bodyBytesMax,
 };
-/** Broken rules, and names of one kind of difference, that a page lists. */
+/** The most broken rules, and the most names of one kind of difference, on a page. */
 const PROBLEMS_SHOWN_MAX = 30;
 const NAMES_SHOWN_MAX = 60;
 
@@ -49,7 +51,7 @@ export function mountCatalogPublication(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The document that was uploaded or typed. */
+/** The uploaded or typed document. */
 function readDocument(c: ConsoleContext): { document: CatalogDocument | null; typed: string; problems: Problem[] } {
   const { fields, files } = c.get('submitted');
   const typed = files.file ?? text(fields, 'document');
@@ -70,7 +72,7 @@ function broken(typed: string, problems: readonly Problem[]): FormState {
   };
 }
 
-/** The document is one field; each rule names its place in it. */
+/** Moves errors to the document's field, which is the only one; each message names the path in the document. */
 function inDocument(details: FormState['details']): FormState['details'] {
   return details.map(({ path, message }) => ({
     path: 'document',

@@ -1,5 +1,5 @@
 /**
- * The model catalog: what is in use, its models, and one model with its lifecycle and its prices over time.
+ * The model catalog: its version, its models, and one model with its lifecycle and its prices over time.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -122,7 +122,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** By key. The search looks into every name that a model has. */
+/** The models that match, by key. The search looks at every name of a model. */
 function findModels({ models }: Catalog, { search, provider, status }: Asked, day: string): CatalogModel[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return models
@@ -206,7 +206,7 @@ const Status: FC<{ status: ModelStatus }> = ({ status }) => (
   <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
 );
 
-/** What the list sorts by. */
+/** The columns that the list can be sorted by. */
 function ordersAt(nowMs: number) {
   return {
     model: modelKeyOf,

@@ -1,6 +1,5 @@
 /**
- * Estimates of what the profile would save: a job over the stored samples, started by a form and followed on a page of
- * its own.
+ * Estimates of the profile's savings. A form starts a job over the stored samples, and the job has a page of its own.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -27,13 +26,13 @@ export function mountCompressionEstimate(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/compression/jobs/:jobId', async (c) => {
     const answer = await load(c, readOrganizationCompressionJob);
     if (!answer.ok) return refused(c, answer.refusal);
-    // While it runs, the page reloads, and the example is not yet the final one.
+    // While the job runs, the page reloads, and the example is not final.
     const isDone = answer.data.status === 'COMPLETED';
     return jobPage(c, answer.data, isDone ? await readExample(c.env, c.get('organization'), answer.data) : null);
   });
 }
 
-/** The fields that choose samples. */
+/** The fields that select samples. */
 export const ESTIMATED = ['from', 'to', 'customerId', 'feature'];
 
 export const EstimateForm: FC<{ path: string; state: FormState; secrets: FormSecrets }> = ({

@@ -1,5 +1,5 @@
 /**
- * Prompt compression: what it saved, the profile that applications compress by, and the start of an estimate.
+ * Prompt compression: its savings, the profile of the applications, and the start of an estimate.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -51,7 +51,7 @@ export function mountCompression(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** With the form that was sent, where it is to be shown again with what is wrong. */
+/** The page; `sent` holds a form to show again with its errors. */
 async function compressionPage(c: ConsoleContext, sent: { profile?: FormState; estimate?: FormState } = {}) {
   const [profile, summary] = await Promise.all([
     load(c, readOrganizationCompressionProfile),

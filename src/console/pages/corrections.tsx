@@ -1,6 +1,6 @@
 /**
- * Corrections by the operator, each on a page of its own that says what will happen: a call is reversed or amended, an
- * increment of a custom meter is reversed.
+ * Corrections by the operator, each on its own page that states the effect first: reverse or amend a call, reverse an
+ * increment of a custom meter.
  */
 
 import type { Hono } from 'hono';
@@ -45,7 +45,7 @@ import { optionalText, text } from '../submitted.ts';
 const CALL = '/organizations/:org/calls/:callId';
 const INCREMENT = '/organizations/:org/customers/:customerId/reverse-increment';
 
-/** What an end reported and an amendment may replace; an empty field stays as it was. */
+/** The reported values that an amendment may replace. An empty field keeps its value. */
 const NAMED = ['modelUsed', 'providerUsed', 'pricingMode'];
 const QUANTITIES = [
   'inputTokens',
@@ -116,7 +116,7 @@ export function mountCorrections(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** What a dispute ends with; a form without the choice is a reversal. */
+/** Whether the operator chose goodwill; a form without the choice is a reversal. */
 const isGoodwill = (c: ConsoleContext) => text(c.get('submitted').fields, 'act') === 'goodwill';
 
 async function decideGoodwill(c: ConsoleContext): Promise<GoodwillDecision> {
@@ -135,7 +135,7 @@ async function goodwillOfIncrement(
     : { ok: false, reason: entries.refusal.message };
 }
 
-/** Grants the credit, once: of what was granted before, the form says so. */
+/** Grants the credit once; if it was granted before, the form shows an error. */
 async function giveGoodwill(
   c: ConsoleContext,
   decision: GoodwillDecision,
@@ -179,7 +179,7 @@ function callKey(c: ConsoleContext) {
   return { organizationId: c.get('organization').organizationId, callId: callInPath(c) };
 }
 
-/** The fields as the operator API takes them. */
+/** The fields as a body of the operator API. */
 function amendmentIn(fields: Fields): unknown {
   const [code, message] = [optionalText(fields, 'error.code'), optionalText(fields, 'error.message')];
   return {
@@ -189,7 +189,7 @@ function amendmentIn(fields: Fields): unknown {
   };
 }
 
-/** What the call reports now, as far as D1 knows it. */
+/** The call's reported values, as far as D1 has them. */
 function reportedIn(call: Call | null): FormState {
   if (!call?.outcome) return BLANK;
   const { usage, error, ...outcome } = call.outcome;
@@ -216,7 +216,7 @@ function callCrumbs(c: ConsoleContext) {
   ];
 }
 
-/** The reason of a correction; goodwill needs none. */
+/** The reason of a correction; goodwill requires none. */
 const Reason: FC<{ of: Sends }> = ({ of }) => (
   <BodyFields
     of={of}

@@ -1,6 +1,6 @@
 /**
- * What an operator does to a customer, each on a page of its own that says what will happen: grant credit and
- * take it back, cancel, reactivate, erase.
+ * Actions of an operator on a customer, each on its own page that states the effect first: grant credit, revoke it,
+ * cancel, reactivate, erase.
  */
 
 import type { Hono } from 'hono';
@@ -72,7 +72,7 @@ function toSettings(c: ConsoleContext, answer: Answer<unknown>, done: string) {
   return answer.ok ? toTab(c, 'settings', done) : refused(c, answer.refusal);
 }
 
-/** To a tab of the customer's page, which says what was done. */
+/** Redirects to a tab of the customer's page, which confirms the action. */
 function toTab(c: ConsoleContext, tab: string, done: string) {
   const { organizationId, customerId } = customerKey(c);
   return c.redirect(`${customerPath({ organizationId, customerId })}?${new URLSearchParams({ tab, done })}`, 303);
@@ -82,7 +82,7 @@ function customerKey(c: ConsoleContext): CustomerKey {
   return { organizationId: c.get('organization').organizationId, customerId: customerInPath(c) };
 }
 
-/** A page about a customer, below the customer's own. Nothing is offered for one that does not exist. */
+/** The page of an action, below the customer's own. If the customer does not exist, the page offers nothing. */
 async function actionPage(
   c: ConsoleContext,
   title: string,

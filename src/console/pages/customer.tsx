@@ -1,5 +1,5 @@
 /**
- * The page of a customer: who it is, what can be done to it, and a tab for each thing that an operator asks of it.
+ * The page of a customer: its identity, its actions, and a tab for each group of an operator's questions.
  */
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
@@ -48,7 +48,7 @@ export function mountCustomer(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** What was asked for, or the first one. */
+/** The requested tab, or the first one. */
 function tabNamed(asked: string | undefined): TabName {
   return asked !== undefined && Object.hasOwn(TABS, asked) ? (asked as TabName) : 'usage';
 }

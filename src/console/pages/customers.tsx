@@ -1,5 +1,5 @@
 /**
- * The customers of an organization: searched, narrowed and sorted, with what each costs and earns, and as a file.
+ * The customers of an organization: with search, filters and order, with cost and earnings of each, and as a file.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -120,7 +120,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** The order of a list that asks for none: one that an index has together with what narrows the list. */
+/** The order of the list; without a requested one, an order that an index covers together with the filters. */
 function chooseSort(asked: Asked, { sort, nearLimit }: Query): Sort {
   if (asked.sort !== undefined) return sort;
   if (nearLimit !== undefined) return 'worstMeter';
@@ -147,7 +147,7 @@ function sendFile(c: ConsoleContext, csv: string) {
 interface NoCustomersProps {
   path: string;
   asked: Asked;
-  /** Not all of them were looked at. */
+  /** Whether customers are left that were not checked. */
   goesOn: boolean;
   organization: ConsoleEnv['Variables']['organization'];
 }

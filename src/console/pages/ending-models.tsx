@@ -1,5 +1,5 @@
 /**
- * The models in use that end: which day, what replaces each, and who uses it.
+ * The models in use that end: the day, the replacement and the users of each.
  */
 import type { Hono } from 'hono';
 import { RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
@@ -12,7 +12,7 @@ import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { ModelName } from '../model-name.tsx';
 import { page } from '../shell.tsx';
 
-/** Models that are shown: the first to end. */
+/** The most models on the page; those that end first are shown. */
 const SHOWN_MAX = 50;
 
 export function mountEndingModels(app: Hono<ConsoleEnv>): void {

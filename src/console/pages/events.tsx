@@ -1,5 +1,5 @@
 /**
- * The event log: who changed what, in one organization or in all, narrowed by who, what and when. The address holds the
+ * The event log: changes with actor and time, of one organization or of all, with filters. The address holds the
  * filters.
  */
 
@@ -26,7 +26,7 @@ import { load, refusalDetails } from '../send.ts';
 import { page } from '../shell.tsx';
 
 const PAGE_SIZE = 40;
-/** Organizations whose names are shown, and that can be chosen. */
+/** The most organizations whose names are shown, and that the filter offers. */
 const ORGANIZATIONS_MAX = 200;
 
 /** The filters, with their names for people. */
@@ -47,7 +47,7 @@ export function mountEvents(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/events', (c) => eventsPage(c, c.get('organization').organizationId));
 }
 
-/** Of one organization, or of all. */
+/** The page of one organization, or of all. */
 async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   const asked = askedIn(c, here);
   const whole = here === null ? {} : { organizationId: here };
@@ -108,7 +108,7 @@ async function eventsPage(c: ConsoleContext, here: OrganizationId | null) {
   );
 }
 
-/** What the address asks for. The page of an organization is of no other. */
+/** The filters in the address. The page of an organization has no filter by organization. */
 function askedIn(c: ConsoleContext, here: OrganizationId | null): Asked {
   const names = Object.keys(FILTERS) as (keyof Asked)[];
   return Object.fromEntries(
@@ -139,7 +139,7 @@ const KIND_WORDS: Partial<Record<SubjectKind, string>> = {
 
 const kindWords = (kind: SubjectKind) => KIND_WORDS[kind] ?? `${words(kind)}s`;
 
-/** `Credit: revoke`, `Plan: put` say little: the kind stands beside, and the verb is what operators call it. */
+/** Operators' words for actions whose names say little, such as `put`. */
 const VERBS: Readonly<Record<string, string>> = { put: 'save', set_aside: 'set aside', send_again: 'send again' };
 
 function actionWords(action: string): string {

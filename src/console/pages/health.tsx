@@ -1,5 +1,5 @@
 /**
- * Health: whether every binding answers, which catalog is in use, what waits, and how the last 24 hours were.
+ * Health: whether every binding answers, the current catalog, waiting work, and the last 24 hours.
  */
 import type { Hono } from 'hono';
 import type { HealthHistory } from '../../contract/health-history.ts';
@@ -199,7 +199,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** `null` where D1 or a projector is away: the page above says which. */
+/** The last 24 hours; `null` if D1 or a projector is unavailable, which the page shows above. */
 async function loadHistory(c: ConsoleContext): Promise<HealthHistory | null> {
   try {
     const history = await load(c, readHealthHistory);

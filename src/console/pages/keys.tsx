@@ -1,5 +1,5 @@
 /**
- * API keys: made and shown once; renamed, rescoped and limited without a new value; revoked for good.
+ * API keys: created and shown once; renamed, given other scopes and limits without a new value; revoked for good.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -99,7 +99,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/keys', async (c) => {
     const { scopes, ...body } = bodyIn(createKey, c.get('submitted').fields);
-    // The scopes of the form are those of a key of our own; the other prefixes say what they may.
+    // The form's scopes apply to `utk-` keys only; other prefixes define their own scopes.
     const answer = await send(c, createKey, { body: body.prefix === 'utk-' ? { ...body, scopes } : body });
     return answer.ok ? createdPage(c, answer) : newPage(c, wrong(c, answer.refusal));
   });
@@ -116,7 +116,7 @@ export function mountKeys(app: Hono<ConsoleEnv>): void {
     if (!found.ok) return refused(c, found.refusal);
     const key = found.data;
     const { fields } = c.get('submitted');
-    // An empty name is refused. A legacy key for which no scope is chosen keeps what its prefix allows.
+    // An empty name is refused. A legacy key keeps the scopes of its prefix if no scope is chosen.
     const body = { name: '', ...bodyIn(updateKey, fields), ...(key.scopes && { scopes: texts(fields, 'scopes') }) };
     const answer = await send(c, updateKey, { body });
     if (!answer.ok) return keyPage(c, key, wrong(c, answer.refusal));

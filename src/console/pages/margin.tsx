@@ -1,5 +1,5 @@
 /**
- * What an organization's usage cost, what it earned, and what is left: by plan, by customer, by feature or by model.
+ * An organization's cost, revenue and margin, by plan, by customer, by feature or by model.
  */
 
 import type { Hono } from 'hono';
@@ -22,7 +22,7 @@ import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
 
-/** Rows that are shown; the API has all of them. */
+/** The most rows on the page; the API has all. */
 const ROWS_MAX = 100;
 
 interface Row extends MarginFigures {
@@ -30,12 +30,12 @@ interface Row extends MarginFigures {
 }
 
 interface Rows {
-  /** `null` where they are not known. */
+  /** `null` if they are unknown. */
   rows: Row[] | null;
   note: string;
 }
 
-/** What the margin is read by, as the tabs of the page. */
+/** The groupings of the margin, as the tabs of the page. */
 const BY = ['plan', 'customer', 'feature', 'model'] as const;
 type By = (typeof BY)[number];
 

@@ -1,6 +1,5 @@
 /**
- * The models of an organization: which of them the tiers are mapped to, and what it pays for them where that is its
- * own.
+ * The models of an organization: the mappings of its tiers to models, and its own prices.
  */
 
 import type { Hono } from 'hono';
@@ -45,7 +44,7 @@ const RATES = [
 
 export function mountModels(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/models', (c) => {
-    // Where calls of a model lack a price, a link brings its name.
+    // A link from calls without a price names their model.
     const { modelKey = '' } = c.req.query();
     return modelsPage(c, null, { values: { modelKey }, details: [] });
   });
@@ -83,7 +82,7 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
 
 type Unknown = UnknownModel & { field: 'standard' | 'premium' | 'aliases' };
 
-/** Models that are new in the mappings, that nobody knows, and that the operator has not confirmed. */
+/** Models that are new in the mappings, unknown to the catalog, and not confirmed by the operator. */
 async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confirmed: readonly string[]) {
   const { organizationId, models } = c.get('organization');
   const priced = new Set((await listDatedPrices(c.env, organizationId)).map(({ modelKey }) => modelKey));
@@ -97,7 +96,7 @@ async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confi
   });
 }
 
-/** The suggestion has a vendor where what was typed has one. */
+/** The error for an unknown model. The suggestion names a vendor only if the typed name does. */
 function toDetail({ name, nearest, field }: Unknown) {
   const suggestion = nearest && (name.includes('/') ? nearest : nearest.slice(nearest.indexOf('/') + 1));
   return { path: field, message: `${name} is not in the catalog.${suggestion ? ` Did you mean ${suggestion}?` : ''}` };
@@ -216,7 +215,7 @@ const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
   </Form>
 );
 
-/** What the autopilot did, with the way back. */
+/** The autopilot's last switch, with a form to undo it. */
 const Switched: FC<{
   organizationId: OrganizationId;
   models: ModelMappings | null;

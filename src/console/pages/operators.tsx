@@ -1,5 +1,5 @@
 /**
- * Named operators: who comes through Cloudflare Access, and in which role.
+ * Named operators: the people who sign in by Cloudflare Access, and their roles.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';

@@ -1,5 +1,5 @@
 /**
- * Organizations: the list, a new one, and the settings of one.
+ * Organizations: the list, a new organization, and the settings of one.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -21,7 +21,7 @@ import { formSecrets, page } from '../shell.tsx';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
-/** The settings that the page has; alerts and retention are set with the command line or the API. */
+/** The settings on the page; the command line and the API also set alerts and retention. */
 const SETTINGS = ['name', 'defaultPlanId', 'upgradeUrl', 'sampleBytesMax', 'allowUnpricedModels', 'creditOpen'];
 
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
@@ -71,7 +71,7 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/settings', (c) => settingsPage(c, null));
 
   app.post('/organizations/:org/settings', async (c) => {
-    // An empty name is refused, and does not keep the old one.
+    // An empty name is refused; it does not keep the old one.
     const body = { name: '', ...bodyIn(updateOrganization, c.get('submitted').fields, SETTINGS) };
     const answer = await send(c, updateOrganization, { body });
     if (!answer.ok) return settingsPage(c, wrong(c, answer.refusal));

@@ -1,5 +1,5 @@
 /**
- * The whole service at a glance: usage of all organizations, each of them in a line, and whether everything runs.
+ * The whole service at a glance: usage of all organizations, a line for each of them, and the state of the service.
  */
 
 import type { Hono } from 'hono';
@@ -36,9 +36,9 @@ import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
-/** New organizations whose setup is looked at. */
+/** The most new organizations whose setup is read. */
 const SETUPS_MAX = 3;
-/** Organizations that a name of several stands with. */
+/** The most organizations that are listed beside a name they share. */
 const NAMED_MAX = 3;
 
 export function mountOverview(app: Hono<ConsoleEnv>): void {
@@ -84,7 +84,7 @@ interface Setup {
   setup: OrganizationSetup;
 }
 
-/** Those that are not complete, of organizations without a cost; a hidden one is left out. */
+/** The incomplete setups of organizations without a cost; hidden ones are left out. */
 async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[], nowMs: number): Promise<Setup[]> {
   const hidden = hiddenSetups(c);
   const looksNew = (one: OrganizationUsage) =>
@@ -108,7 +108,7 @@ interface OverviewProps {
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
-/** In the order in which an operator reads: what there is to do, how much it is, what it is of, and whether all runs. */
+/** In an operator's order of reading: tasks, totals, their parts, and the state of the service. */
 const Overview: FC<OverviewProps> = ({
   usage: { organizations, course },
   attention,
@@ -235,7 +235,7 @@ const ORGANIZATION_COLUMNS = [
 ];
 
 interface Naming {
-  /** What calls without a name are called. */
+  /** The name for calls without a name. */
   absent: string;
   name: (key: string) => Child;
   href: (organizationId: OrganizationId, key: string) => string;
@@ -243,7 +243,10 @@ interface Naming {
 
 type Group = Pick<GroupUsage, 'calls' | 'unpricedCalls' | 'costNanoUsd'> & { key: string };
 
-/** Groups of the same name as one, the highest cost first. Of one organization the name leads there, else each organization. */
+/**
+ * Merges groups with the same name, the highest cost first. If a group is in one organization, its name is a link; else
+ * each organization is.
+ */
 function merged(
   usage: readonly OrganizationUsage[],
   getGroups: (one: OrganizationUsage) => readonly Group[],
@@ -299,7 +302,7 @@ function byCost(a: GroupUsage, b: GroupUsage): number {
   return a.costNanoUsd === b.costNanoUsd ? b.calls - a.calls : a.costNanoUsd < b.costNanoUsd ? 1 : -1;
 }
 
-/** Whether everything runs. */
+/** The state of the service. */
 const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowMs, health, catalog }) => (
   <div class="grid">
     <Card title="Service" actions={<a href={`${CONSOLE_PATH}/health`}>Health</a>}>

@@ -1,5 +1,5 @@
 /**
- * Changing a customer's plan: choose, see what it will do, confirm.
+ * Changing a customer's plan: choose a plan, see the effect, confirm.
  */
 
 import type { Hono } from 'hono';
@@ -78,7 +78,7 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   );
 }
 
-/** Asks for the preview: nothing is changed by it. */
+/** Requests the preview, which changes nothing. */
 const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readonly [string, string])[] }> = ({
   path,
   state,
@@ -93,7 +93,7 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
 
 interface PreviewProps {
   preview: PlanChangePreview;
-  /** The form that asked for it. */
+  /** The submitted form, for the confirmation. */
   asked: FormState;
   path: string;
   secrets: FormSecrets;

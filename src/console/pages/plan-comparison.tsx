@@ -59,7 +59,7 @@ function comparePage(c: ConsoleContext, detail: PlanDetail) {
   );
 }
 
-/** Every field of two versions; what differs comes first. */
+/** Every field of two versions; those that differ come first. */
 const SideBySide: FC<{ before: Plan; after: Plan; names: readonly [string, string] }> = ({ before, after, names }) => {
   const rows = allFields(before, after);
   const changed = rows.filter((row) => row.changed).length;

@@ -1,5 +1,5 @@
 /**
- * Making and editing a plan: as a form, or as the document itself.
+ * Creating and editing a plan, with a form or as a JSON document.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -31,7 +31,6 @@ import { lackedRole, load, send, wrong } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
 import { optionalText, text } from '../submitted.ts';
 
-/** How the plan is edited. */
 type Mode = 'form' | 'json';
 
 const readMode = (value: string | undefined): Mode => (value === 'json' ? 'json' : 'form');
@@ -55,7 +54,7 @@ export function mountPlanEditor(app: Hono<ConsoleEnv>): void {
   app.post('/organizations/:org/plans/:planId', (c) => save(c, c.req.param('planId')));
 }
 
-/** `edited` is the plan that is edited; `null` for a new one, whose id the form names. */
+/** Saves the plan. `edited` is the id of an existing plan; `null` for a new one, whose id is in the form. */
 async function save(c: ConsoleContext, edited: string | null) {
   const { organizationId } = c.get('organization');
   const { fields } = c.get('submitted');
@@ -80,8 +79,8 @@ async function save(c: ConsoleContext, edited: string | null) {
 }
 
 /**
- * The other way to edit, with what was typed. A document shows whatever the fields say. The fields can show a plan only:
- * a document that is none stays, with what is wrong.
+ * The editor in the other mode, with the submitted values. Any form values become a document. A document that is no
+ * valid plan stays a document, with its errors.
  */
 function switched(c: ConsoleContext, edited: string | null, mode: Mode, other: Mode) {
   const { fields } = c.get('submitted');
@@ -98,14 +97,14 @@ function switched(c: ConsoleContext, edited: string | null, mode: Mode, other: M
     : editorPage(c, edited, 'json', { values: fields, details: brokenRules(plan.error).map(ofDocument) });
 }
 
-/** What was typed as the document of a plan, which is not checked. */
+/** The submitted plan as a document, not yet validated. */
 function documentIn(fields: Fields, mode: Mode): Result<{ value: unknown }> {
   if (mode === 'form') return { ok: true, value: planOfFields(fields) };
   const document = parseJson(text(fields, 'document'));
   return document.ok ? document : badRequest({ path: 'document', message: 'must be valid JSON' });
 }
 
-/** The document is one field, so the rule names the path. The id of a plan has a field of its own. */
+/** Moves an error to the document's field, and names its path in the message. The id of a plan has its own field. */
 function ofDocument({ path, message }: Detail): Detail {
   return path === 'planId' || path === '' ? { path, message } : { path: 'document', message: `${path} ${message}` };
 }
@@ -156,8 +155,8 @@ function editorPage(c: ConsoleContext, edited: string | null, mode: Mode, state:
 const EDITOR_ID = 'plan';
 
 /**
- * The switches send the form, so that it comes back with what was typed. The enter key presses the first button of a form:
- * that is the one that saves.
+ * The switches submit the form, so that the other mode shows the submitted values. The enter key presses the first
+ * button of a form, so the first one saves.
  */
 const Switches: FC<{ mode: Mode }> = ({ mode }) => (
   <>

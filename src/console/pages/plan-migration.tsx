@@ -1,5 +1,5 @@
 /**
- * Moving the customers of a plan to its newest version: how many it concerns, then the button, then how far it is.
+ * Moving the customers of a plan to its newest version: their number, then the button, then the progress.
  */
 import type { Hono } from 'hono';
 import { badRequest, brokenRules } from '../../contract/errors.ts';
@@ -17,7 +17,7 @@ import { load, send } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 
-/** Where no script runs. */
+/** For browsers without script. */
 const REFRESH_SECONDS = 2;
 
 export function mountPlanMigration(app: Hono<ConsoleEnv>): void {
@@ -113,7 +113,7 @@ function migrationPage(c: ConsoleContext, job: PlanMigration) {
         )}
         <Facts
           items={[
-            // New customers may have come to the plan since they were counted.
+            // The plan may have more customers than at the count.
             ['Moved', `${count(job.migrated)} of ${count(Math.max(job.total, done))}`],
             ['Needed no change', count(job.unchanged)],
             ['When', job.when === 'NOW' ? 'at once' : 'at each next renewal'],

@@ -1,5 +1,6 @@
 /**
- * Plans: the list, one plan with its versions, two versions side by side, and moving its customers to the newest one.
+ * Plans: the list, one plan with its versions, a comparison of two versions, and the move of customers to the newest
+ * one.
  */
 
 import type { Hono } from 'hono';
@@ -98,7 +99,7 @@ interface PlanTableProps {
   sort: string | undefined;
 }
 
-/** Nothing is more than without a limit. */
+/** A limit for sorting; no limit is the largest. */
 const sortedLimit = (value: number | null) => value ?? Number.POSITIVE_INFINITY;
 
 const ORDERS: Orders<PlanDetail, 'plan' | 'version' | 'standardCalls' | 'premiumCalls' | 'premiumTokens'> = {

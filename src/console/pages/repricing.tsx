@@ -1,5 +1,5 @@
 /**
- * Repricing: a preview says how many calls would get a price and what they would cost, then the button, then how far it is.
+ * Repricing: a preview with the number of calls and their cost, then the button, then the progress.
  */
 import type { Hono } from 'hono';
 import type { Repricing } from '../../contract/corrections.ts';
@@ -15,7 +15,7 @@ import { load, send } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
 import { STATUS_TONES } from '../statuses.ts';
 
-/** Where no script runs. */
+/** For browsers without script. */
 const REFRESH_SECONDS = 2;
 
 export function mountRepricing(app: Hono<ConsoleEnv>): void {
@@ -75,7 +75,7 @@ function repricingPage(c: ConsoleContext, job: Repricing) {
   );
 }
 
-/** What a job that is over leads to. */
+/** The result of a finished job, and the next step. */
 const Outcome = ({ c, job }: { c: ConsoleContext; job: Repricing }) => {
   const { organizationId } = c.get('organization');
   const { modelKey, from, to, dryRun, repriced } = job;

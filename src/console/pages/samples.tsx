@@ -1,5 +1,5 @@
 /**
- * Review of stored samples: the list, one sample with what went in and what came out, and its deletion.
+ * Review of stored samples: the list, one sample with its input and output, and its deletion.
  */
 
 import type { Hono } from 'hono';
@@ -144,7 +144,9 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
   />
 );
 
-/** A sample does not name its call: the calls of its customer and feature around its time. */
+/**
+ * Filters for the calls that a sample may belong to, by customer, feature and time; a sample does not name its call.
+ */
 function callsLike({ customerId, feature, receivedAt, latencyMs }: Sample): Record<string, string> {
   const receivedMs = Date.parse(receivedAt);
   return {

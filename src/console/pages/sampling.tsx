@@ -1,5 +1,5 @@
 /**
- * The sampling policy: which calls an organization keeps for review, and for how long.
+ * The sampling policy: the calls that an organization keeps for review, and for how long.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -27,12 +27,12 @@ export function mountSampling(app: Hono<ConsoleEnv>): void {
 
 function readPolicy(fields: Fields): unknown {
   const percent = typedNumber(fields, 'percent');
-  // A hundredth of what was typed, without the rounding of binary fractions.
+  // Divides by 100 without the rounding of binary fractions.
   const rate = typeof percent === 'number' ? Number((percent / 100).toPrecision(15)) : percent;
   return { ...bodyIn(setSampling, fields), rate };
 }
 
-/** The form asks for percent where the policy has a share. */
+/** Moves errors of the policy's `rate` to the form's field, which is in percent. */
 function inPercent({ values, details }: FormState): FormState {
   const percent = { path: 'percent', message: 'must be a number from 0 to 100' };
   return { values, details: details.map((detail) => (detail.path === 'rate' ? percent : detail)) };

@@ -1,5 +1,5 @@
 /**
- * The search over everything as a page, and as the list that the console's script shows over other pages.
+ * The search over everything, as a page and as the list that the console's script opens over other pages.
  */
 
 import type { Hono } from 'hono';
@@ -36,16 +36,16 @@ export function mountSearch(app: Hono<ConsoleEnv>): void {
 
 interface Found {
   query: string;
-  /** Whose things are searched; `null` for those of the first organizations. */
+  /** The organization that is searched; `null` if the first organizations are. */
   organization: Organization | null;
   groups: HitGroup[];
-  /** There are more organizations than were searched. */
+  /** Whether there are more organizations than were searched. */
   isPartial: boolean;
 }
 
 const NOTHING: SearchData = { items: [], searched: { organizations: 0, isMore: false } };
 
-/** Beside what is found, pages of the console; before anything is typed, these alone. */
+/** The things and pages that match; only pages if nothing is typed. */
 async function searched(c: ConsoleContext): Promise<Found> {
   const query = (c.req.query('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
   const asked = c.req.query('org') ?? '';
@@ -117,7 +117,6 @@ const Results: FC<Found> = ({ query, groups, isPartial }) => (
   </>
 );
 
-/** The options of a listbox. */
 const Options: FC<Found> = (found) => {
   const { query } = found;
   const says = found.groups.length === 0 ? `No results for “${query}”` : query === '' ? '' : countResults(found);

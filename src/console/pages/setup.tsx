@@ -1,5 +1,5 @@
 /**
- * The setup of an organization: the checklist that ends with the first call, and hiding it on overviews.
+ * The setup of an organization: the checklist that ends with the first call, and a form that hides it on overviews.
  */
 import type { Hono } from 'hono';
 import { findSetup } from '../../operator/organization-setup.ts';
@@ -8,7 +8,7 @@ import { hiddenSetups, hideSetup } from '../hidden-setups.ts';
 import { Checklist, Hiding, setupPath } from '../setup-view.tsx';
 import { formSecrets, page } from '../shell.tsx';
 
-/** Where no script runs. */
+/** For browsers without script. */
 const REFRESH_SECONDS = 10;
 
 export function mountSetup(app: Hono<ConsoleEnv>): void {

@@ -1,6 +1,6 @@
 /**
- * Calls without a price: by model, why, and what to do about it. A price is set on the page of prices; a repricing gives
- * the calls that have been made theirs.
+ * Calls without a price: by model, with the reason and the remedy. The page of prices sets a price; a repricing applies
+ * it to past calls.
  */
 
 import type { Hono } from 'hono';
@@ -22,7 +22,7 @@ import { formSecrets, page } from '../shell.tsx';
 
 const RANGES = [7, UNPRICED_DAYS, 90, 400] as const;
 
-/** What a reason means for whoever has to do something about it. */
+/** Each reason with its remedy, in words. */
 const REASONS: Readonly<Record<string, string>> = {
   MODEL_NOT_REPORTED: 'The end of the call named no model: amend the call.',
   MODEL_NOT_IN_CATALOG: 'The catalog does not have the model: set a price.',
@@ -37,7 +37,7 @@ export function mountUnpriced(app: Hono<ConsoleEnv>): void {
     const { organizationId } = c.get('organization');
     const nowMs = Date.now();
     const days = RANGES.find((range) => String(range) === c.req.query('days')) ?? UNPRICED_DAYS;
-    // From midnight, as what needs attention counts them.
+    // Whole days from midnight, as in the count of things that need attention.
     const fromMs = nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS;
     const unpriced = await listUnpricedModels(c.env, organizationId, fromMs);
     return unpricedPage(c, { days, fromMs, nowMs, unpriced });
@@ -175,7 +175,7 @@ const Why: FC<{ reason: string | null }> = ({ reason }) => {
   );
 };
 
-/** Whether a price would help: not where the model or the usage was not reported. */
+/** Whether a price would help; it does not if the call lacks its model or its usage. */
 function isOfPrice(name: string, reason: string | null): boolean {
   return name !== '' && !reason?.startsWith('USAGE_');
 }

@@ -1,5 +1,5 @@
 /**
- * Usage of one organization over a period of days, by every dimension, narrowed to a customer or a feature where asked.
+ * Usage of one organization over a period of days, by every dimension, optionally for one customer or one feature.
  */
 
 import type { Hono } from 'hono';
@@ -29,7 +29,7 @@ import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 import { ModelAndFeatureRankings, SummaryRanking, UsageCharts, UsageTotals } from '../usage-view.tsx';
 
-/** Models that the charts name, those with the highest cost. */
+/** The most models that the charts name, by cost. */
 const CHARTED_MODELS_MAX = 3;
 
 export function mountUsage(app: Hono<ConsoleEnv>): void {
@@ -37,7 +37,7 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const asked = filled(c.req.query());
     const days = parseAskedDays(asked, nowMs);
-    // The charts are of whole UTC days.
+    // The charts have whole UTC days.
     const query = { ...asked, ...days.dates, timezone: 'UTC' };
     const { customerId, feature } = asked;
     const narrowed = customerId !== undefined || feature !== undefined;
@@ -52,7 +52,7 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       feature,
     };
     const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
-    // Where something has a cost, the setup was complete.
+    // If there is any cost, the setup was complete.
     const looksNew = !narrowed && totals.costUsdNano === '0';
     const isHidden = hiddenSetups(c).includes(organization.organizationId);
     const [earned, course, setup, attention] = await Promise.all([
@@ -77,19 +77,19 @@ function readOwnAttention(c: ConsoleContext, nowMs: number): Promise<Attention> 
 
 type Asked = Record<string, string>;
 
-/** A form sends its empty fields too. */
+/** The query without empty parameters, which a form sends too. */
 function filled(query: Asked): Asked {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
 }
 
 interface Read {
   summary: UsageSummaryData;
-  /** `null` where the page is narrowed to a feature. */
+  /** `null` if the page shows one feature. */
   earned: Awaited<ReturnType<typeof readEarned>>;
   course: UsageCourse;
-  /** `null` where the page is narrowed. */
+  /** `null` if the page shows one customer or one feature. */
   attention: Attention | null;
-  /** `null` where it is complete or hidden. */
+  /** `null` if it is complete or hidden. */
   setup: OrganizationSetup | null;
 }
 
@@ -228,7 +228,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
   );
 };
 
-/** The calls that began in an hour or on a day of the chart, narrowed as the page is. */
+/** The address of the calls that began in an hour or on a day of the chart, with the page's filters. */
 function periodCallsLink(path: string, asked: Asked) {
   return ({ fromMs, toMs }: { fromMs: number; toMs: number }) => {
     const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString()) as [string, string];

@@ -1,5 +1,5 @@
 /**
- * The vendors of an organization: where they are reached, and with which key. A key goes in and never comes out.
+ * The vendors of an organization: their addresses and their keys. The console never shows a stored key.
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
@@ -16,7 +16,7 @@ import { load, send, wrong } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
 import { text } from '../submitted.ts';
 
-/** The other settings of a vendor stay as they are. */
+/** The settings in the form; all others keep their values. */
 const FIELDS = ['baseUrl', 'kind', 'apiKey'];
 
 export function mountVendors(app: Hono<ConsoleEnv>): void {
@@ -35,7 +35,7 @@ export function mountVendors(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** What a vendor keeps that gets another key. */
+/** The settings that a vendor keeps if the form does not send them. */
 function kept({ baseUrl, kind, useReportedCost, headers, passthrough }: Vendor): Partial<SetVendorRequest> {
   return { baseUrl, kind, useReportedCost, ...(headers && { headers }), ...(passthrough && { passthrough }) };
 }

@@ -1,6 +1,6 @@
 /**
- * What an operator does to a webhook, each on a page of its own that says what will happen: a new secret, the events of a
- * period again, deletion.
+ * Actions of an operator on a webhook, each on its own page that states the effect first: a new secret, sending the
+ * events of a period again, deletion.
  */
 import type { Hono } from 'hono';
 import { EVENT_RETENTION_DAYS } from '../../contract/events.ts';
@@ -63,7 +63,7 @@ export function mountWebhookActions(app: Hono<ConsoleEnv>): void {
   });
 }
 
-/** A page about a webhook, below its own. Nothing is offered for one that is not there. */
+/** The page of an action, below the webhook's own. If the webhook does not exist, the page offers nothing. */
 async function actionPage(
   c: ConsoleContext,
   title: string,

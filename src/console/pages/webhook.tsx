@@ -1,5 +1,5 @@
 /**
- * One webhook: how its endpoint does, and what was sent to it; a test event, and single events again.
+ * One webhook: the state of its endpoint, and its deliveries; with forms to send a test event, or single events again.
  */
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
@@ -179,7 +179,7 @@ const Configuration: FC<{ webhook: WebhookDetail; nowMs: number }> = ({ webhook,
   />
 );
 
-/** The answer to the form of a test. */
+/** The page with the result of a test. */
 function testedPage(c: ConsoleContext, { webhookId, eventId, delivered, answerStatus, answer }: TestedWebhook) {
   const { organizationId } = c.get('organization');
   const path = webhookPath(organizationId, webhookId);

@@ -28,7 +28,7 @@ export function mountWebhooks(app: Hono<ConsoleEnv>): void {
     const items = await Promise.all(
       answer.data.items.map(({ webhookId }) => load(c, readWebhook, { params: { webhookId } })),
     );
-    // One that was deleted meanwhile is not shown.
+    // A webhook that was deleted since the list was read is omitted.
     const found = items.flatMap((item) => (item.ok ? [item.data] : []));
     const isFailing = c.req.query('failing') === 'true';
     return listPage(

@@ -1,6 +1,6 @@
 /**
- * Copies a text that an element shows. Without the permission to copy, the element is selected, and the reader copies it
- * with the keyboard. Says whether the text was copied.
+ * Copies the text of an element, and returns whether it was copied. Without the permission to copy, the element is
+ * selected, so that the reader can copy it with the keyboard.
  */
 export async function copyText(text: string, shownIn: Element): Promise<boolean> {
   try {

@@ -1,7 +1,7 @@
 /**
- * Forced colours, such as the high contrast of Windows: the browser paints texts and borders in the reader's colours and drops
- * backgrounds and shadows. What only a background or a fill shows gets a border or a system colour here. They stand last,
- * because they replace the styles of the parts.
+ * Forced colours, such as the high contrast of Windows. The browser paints texts and borders in the reader's colours
+ * and drops backgrounds and shadows. Parts that only a background or a fill makes visible get a border or a system
+ * colour here. These styles stand last, because they replace those of the parts.
  */
 export const FORCED_COLOR_STYLES = `
 @media (forced-colors: active) {

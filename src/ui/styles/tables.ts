@@ -1,11 +1,11 @@
 /**
- * Tables, and the cards that their rows become where a table lacks width.
+ * Tables, and the cards that replace rows in narrow tables.
  *
- * What lacks width is the place of the table, not the screen: a table of few columns stays one in half a page, a wide one
- * is cards on a tablet.
+ * The width of the table counts, not the width of the screen. A table with few columns stays a table in half a page; a
+ * wide one becomes cards on a tablet.
  */
 
-/** Widths, in pixels, below which tables of few, some and many columns are cards. */
+/** The widths, in pixels, below which tables with few, some and many columns become cards. */
 const CARDS_BELOW_PX = { '.few': 420, ':not(.few, .wide)': 600, '.wide': 900 };
 
 export const TABLE_STYLES = `
@@ -51,7 +51,7 @@ ${Object.entries(CARDS_BELOW_PX)
   .join('\n')}
 `;
 
-/** The first line has the name and the main figure, the second one the rest. */
+/** The first line of a card has the name and the main figure, the second line the rest. */
 function cardStyles(table: string): string {
   return `
   ${table}, ${table} > tbody, ${table} > caption { display: block; width: 100%; }
