@@ -7,6 +7,7 @@ import { asServed, daysLeft, statusOn } from '../catalog/lifecycle.ts';
 import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { OrganizationId } from '../domain/ids.ts';
+import { utcDay } from '../platform/time.ts';
 import { plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
 import { callsPath, modelPath } from './context.ts';
@@ -54,8 +55,6 @@ function modelNamed({ catalog, nowMs }: { catalog: Catalog; nowMs: number }, nam
   const match = matchModel(catalog, name, nowMs);
   return match && asServed(match.model, name);
 }
-
-const utcDay = (nowMs: number) => new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 
 /** The days left of a model, or that it is retired; nothing for a model in use. */
 export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, nowMs }) => {

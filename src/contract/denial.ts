@@ -3,10 +3,12 @@
  *
  * They are as of the moment at which the call was denied.
  */
+
 import { z } from 'zod';
 import { ALSO_MAX, type RecordedDenial } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { NANO_PER_USD, type NanoUsd, usd, usdFromNano } from '../domain/money.ts';
+import { isoTimeOrNull } from '../platform/time.ts';
 import type { Complete } from './complete.ts';
 import { instant } from './fields.ts';
 
@@ -76,10 +78,6 @@ export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): 
 }
 
 const NO_METER = { meter: undefined, limit: undefined, used: undefined };
-
-function isoTimeOrNull(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
-}
 
 export function presentFigures(denial: RecordedDenial): Complete<DenialFigures> {
   const { meter, limit, used } = denial;

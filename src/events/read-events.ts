@@ -15,6 +15,7 @@ import {
 } from '../history/organization-events.ts';
 import { formatCsv } from '../platform/csv.ts';
 import type { Page, PageRequest } from '../platform/page.ts';
+import { parseTime } from '../platform/time.ts';
 
 /** The most lines of a CSV. */
 const CSV_ROWS_MAX = 10_000;
@@ -26,8 +27,7 @@ export async function readEvents(
   { type, customerId, from, to }: Omit<EventsQuery, 'limit' | 'cursor'>,
   page: PageRequest | null,
 ): Promise<AnswerTo<'readEvents'>> {
-  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
-  const filter = { type, customerId, fromMs: parseMs(from), toMs: parseMs(to) };
+  const filter = { type, customerId, fromMs: parseTime(from), toMs: parseTime(to) };
   const { items, nextCursor } = await findOrganizationEvents(
     env,
     organizationId,

@@ -14,6 +14,7 @@ import { findLedger } from '../history/credits.ts';
 import { ask, customerByName } from '../objects/addresses.ts';
 import { exact, formatCsv } from '../platform/csv.ts';
 import { makePage, type Page, type PageRequest } from '../platform/page.ts';
+import { parseTime } from '../platform/time.ts';
 import type { Caller } from './caller.ts';
 import { unknownCustomer } from './customers.ts';
 
@@ -29,10 +30,9 @@ export async function listLedger(
   if (!Number.isSafeInteger(beforeId)) {
     return badRequest({ path: 'cursor', message: 'must be the nextCursor of an earlier page' });
   }
-  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const call = callId === undefined ? undefined : ({ kind: 'call', id: callId } as const);
   const subject = eventId === undefined ? call : ({ kind: 'meter_event', id: eventId } as const);
-  const filter = { fromMs: parseMs(from), toMs: parseMs(to), unit, cause, subject, reference };
+  const filter = { fromMs: parseTime(from), toMs: parseTime(to), unit, cause, subject, reference };
   const rowsMax = limit + 1;
   const stored = await findLedger(env, { organizationId, customerId }, filter, beforeId, rowsMax);
   // A full page does not need the entries before its last one.

@@ -15,14 +15,14 @@ import type { Env } from '../env.ts';
 import { type CallFilter, type CallRow, type CallTotals, listCalls, sumCalls } from '../history/calls.ts';
 import { formatCsv } from '../platform/csv.ts';
 import type { PageRequest } from '../platform/page.ts';
+import { isoTimeOrNull, parseTime } from '../platform/time.ts';
 
 type Asked = Omit<CallsQuery, 'limit' | 'cursor'>;
 
 /** The filter of a list in the form that the storage takes. */
 function buildCallFilter({ from, to, costAboveUsd, sort: _, ...filter }: Asked): CallFilter {
-  const parseMs = (at: string | undefined) => (at === undefined ? undefined : Date.parse(at));
   const costAboveNanoUsd = costAboveUsd === undefined ? undefined : nanoFromUsd(costAboveUsd);
-  return { ...filter, fromMs: parseMs(from), toMs: parseMs(to), costAboveNanoUsd };
+  return { ...filter, fromMs: parseTime(from), toMs: parseTime(to), costAboveNanoUsd };
 }
 
 /** A page of calls; if `page` is `null`, as many as a search looks at. */
@@ -133,8 +133,4 @@ function present({
 function presentDenial(denial: RecordedDenial): Complete<CallListItem['denial']> {
   const { code, meter = null, limit = null, used = null } = denial;
   return { code, meter, limit, used, ...presentSums(denial) };
-}
-
-function isoTimeOrNull(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
 }

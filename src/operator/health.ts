@@ -16,7 +16,7 @@ import { readDatabaseSizes, readSchemaVersion } from '../history/sizes.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';
-import { DAY_MS, utcDay } from '../platform/time.ts';
+import { DAY_MS, isoTimeOrNull, utcDay } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { presentSizes } from './databases.ts';
@@ -119,10 +119,6 @@ async function readBehind(env: Env, nowMs: number): Promise<Health['archive']> {
     erasures,
     isLate: oldestDayMs !== null && oldestDayMs < closedMs - LATE_MS,
   };
-}
-
-function isoTimeOrNull(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 async function check<Value>(

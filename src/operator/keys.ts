@@ -14,7 +14,7 @@ import type { Env } from '../env.ts';
 import { createApiKey } from '../platform/api-key.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { makePage, type Page, type PageRequest } from '../platform/page.ts';
-import { HOUR_MS } from '../platform/time.ts';
+import { HOUR_MS, isoTimeOrNull } from '../platform/time.ts';
 import { change, list, read } from './operation.ts';
 
 const HINT_LENGTH = 4;
@@ -191,7 +191,6 @@ function presentCreated(
 
 function present(row: KeyRow): Key {
   const { keyId, name, prefix, hint, scopes, models, features, createdAtMs } = row;
-  const isoTimeOrNull = (atMs: number | null) => (atMs === null ? null : new Date(atMs).toISOString());
   return {
     keyId,
     name,

@@ -30,7 +30,7 @@ import { webhookEndpoint } from '../objects/webhook-endpoints.ts';
 import { eventIdsFrom } from '../platform/event-id.ts';
 import { log } from '../platform/log.ts';
 import { makePage } from '../platform/page.ts';
-import { HOUR_MS } from '../platform/time.ts';
+import { HOUR_MS, isoTimeOrNull } from '../platform/time.ts';
 import { type ChangeRequest, change, type Decided, list, type Requester, read } from './operation.ts';
 
 type Reader = Requester['by'];
@@ -307,8 +307,4 @@ function presentDelivery(row: DeliveryRow): Delivery {
     answerStatus,
     answer,
   };
-}
-
-function isoTimeOrNull(atMs: number | null): string | null {
-  return atMs === null ? null : new Date(atMs).toISOString();
 }

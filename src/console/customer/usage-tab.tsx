@@ -11,7 +11,7 @@ import type { CustomerKey, OrganizationId } from '../../domain/ids.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { readOrganizationUsage } from '../../operator/readings.ts';
-import { HOUR_MS } from '../../platform/time.ts';
+import { HOUR_MS, utcDay } from '../../platform/time.ts';
 import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
 import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
@@ -82,10 +82,6 @@ export const usageTab: Tab = async ({ c, organizationId, customerId, customer: r
 
 function replenishedAtMs({ subscription }: OperatorCustomer): number {
   return Date.parse(subscription.lastReplenishedAt);
-}
-
-function utcDay(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
 }
 
 interface Shown {
