@@ -11,6 +11,7 @@ import { showAttention } from './operator-attention.ts';
 import type { Data } from './operator-client.ts';
 import { goodwillForCall, goodwillForEvent } from './operator-goodwill.ts';
 import { showCustomerMargin, showCustomerMargins, showMargin } from './operator-margin.ts';
+import type { NamedKind } from './operator-names.ts';
 import { endsWithin, showRadar, withHorizon } from './operator-radar.ts';
 import { showAnomalies, showCall, showForecast, showUsage } from './operator-readings.ts';
 import { showFound } from './operator-search.ts';
@@ -43,7 +44,7 @@ import {
   WEBHOOK_COLUMNS,
 } from './operator-views.ts';
 import { waitForMigration } from './operator-wait.ts';
-import { type Columns, table } from './table.ts';
+import { type Columns, counts, table } from './table.ts';
 
 export interface Command {
   noun: string;
@@ -58,6 +59,8 @@ export interface Command {
   /** Whether the operation returns pages. */
   list: boolean;
   note?: string;
+  /** What ids of the answer name: the text has the names too. */
+  names?: readonly NamedKind[];
   /** The argument to type again (or confirm by `--yes`), because the command cannot be undone. */
   confirm?: string;
   /** For `--wait`: follows the job that the command started. */
@@ -90,7 +93,8 @@ interface Fails<Of> {
   query: (query: Record<string, string>, limit: number) => Record<string, string>;
 }
 
-interface More<Id extends OperationId> extends Pick<Command, 'note' | 'confirm' | 'wait' | 'positional' | 'goodwill'> {
+interface More<Id extends OperationId>
+  extends Pick<Command, 'note' | 'names' | 'confirm' | 'wait' | 'positional' | 'goodwill'> {
   document?: boolean;
   fails?: Fails<Data<Id>>;
   view?: (data: Data<Id>) => string;
@@ -110,7 +114,12 @@ function command<Id extends OperationId>(
 }
 
 function rows<Id extends OperationId>(columns: Columns<Row<Id>>): More<Id> {
-  return { view: (data) => table((data as unknown as { items: Row<Id>[] }).items, columns) };
+  return {
+    view: (data) => {
+      const { items, nextCursor = null } = data as unknown as { items: Row<Id>[]; nextCursor?: string | null };
+      return table(items, columns, { hasMore: nextCursor !== null });
+    },
+  };
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -120,9 +129,9 @@ export const COMMANDS: readonly Command[] = [
     'listOrganizations',
     rows(fieldColumns(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
   ),
-  command('organizations show', 'readOrganization'),
+  command('organizations show', 'readOrganization', { names: ['plans'] }),
   command('organizations setup', 'readOrganizationSetup', { view: showSetup }),
-  command('organizations update', 'updateOrganization'),
+  command('organizations update', 'updateOrganization', { names: ['plans'] }),
 
   command('plans put', 'putPlan', { document: true }),
   command('plans list', 'listPlans', rows(PLAN_COLUMNS)),
@@ -134,7 +143,7 @@ export const COMMANDS: readonly Command[] = [
     wait: { until: waitForMigration, view: showMigration },
   }),
 
-  command('migrations show', 'readMigration', { view: showMigration }),
+  command('migrations show', 'readMigration', { view: showMigration, names: ['plans'] }),
 
   command('models put', 'setModels', {
     note: 'Replaces all mappings: what is omitted becomes empty. `models put-mappings` sets aliases and autopilots too.',
@@ -164,6 +173,7 @@ export const COMMANDS: readonly Command[] = [
   command('margin', 'readOrganizationMargin', {
     note: 'Cost, charges and what plans earned in the last 30 days, unless --from and --to say otherwise.',
     view: showMargin,
+    names: ['plans'],
   }),
   command('margin customers', 'listCustomerMargins', {
     note: 'The last 30 days, unless --from and --to say otherwise. The lowest margin is first.',
@@ -249,19 +259,24 @@ export const COMMANDS: readonly Command[] = [
   command('webhooks deliveries', 'listDeliveries', rows(DELIVERY_COLUMNS)),
   command('webhooks send-again', 'sendDelivery', { note: 'Events that wait before it are tried at once too.' }),
 
-  command('customers list', 'listOrganizationCustomers', rows(CUSTOMER_COLUMNS)),
+  command('customers list', 'listOrganizationCustomers', { ...rows(CUSTOMER_COLUMNS), names: ['plans'] }),
   command('customers create', 'operatorCreateCustomer', {
     positional: ['customerId'],
     note: 'The customer gets the default plan. An existing customer is shown as it is.',
     view: showCustomer,
   }),
-  command('customers change-plan', 'operatorChangePlan', { positional: ['planId'], view: showSubscription }),
+  command('customers change-plan', 'operatorChangePlan', {
+    positional: ['planId'],
+    view: showSubscription,
+    names: ['plans'],
+  }),
   command('customers preview-plan', 'previewPlanChange', {
     note: 'Changes nothing: `customers change-plan` makes the change.',
     view: showPlanPreview,
+    names: ['plans'],
   }),
-  command('customers replenish', 'operatorReplenish', { view: showSubscription }),
-  command('customers show', 'readCustomer', { view: inspectCustomer }),
+  command('customers replenish', 'operatorReplenish', { view: showSubscription, names: ['plans'] }),
+  command('customers show', 'readCustomer', { view: inspectCustomer, names: ['plans'] }),
   command('customers margin', 'readCustomerMargin', {
     note: 'The last 30 days, unless --from and --to say otherwise.',
     view: showCustomerMargin,
@@ -270,8 +285,8 @@ export const COMMANDS: readonly Command[] = [
     ...rows(ENTRY_COLUMNS),
     note: 'Every change of a balance, the newest first, with the call or the increment that it paid.',
   }),
-  command('customers cancel', 'cancelCustomer', { view: showCustomer }),
-  command('customers reactivate', 'reactivateCustomer', { view: showCustomer }),
+  command('customers cancel', 'cancelCustomer', { view: showCustomer, names: ['plans'] }),
+  command('customers reactivate', 'reactivateCustomer', { view: showCustomer, names: ['plans'] }),
   command('customers erase', 'eraseCustomer', {
     confirm: 'customerId',
     note: 'Deletes all data of the customer, including purchased credit.',
@@ -299,9 +314,10 @@ export const COMMANDS: readonly Command[] = [
     goodwill: goodwillForEvent,
   }),
 
-  command('organizations events', 'readOrganizationEvents', rows(EVENT_COLUMNS)),
+  command('organizations events', 'readOrganizationEvents', { ...rows(EVENT_COLUMNS), names: ['plans'] }),
   command('stripe-customers shared', 'listSharedStripeCustomers', {
     note: 'Ids that customers of several organizations have.',
+    names: ['organizations'],
   }),
   command('stripe-customers release', 'releaseStripeCustomer', {
     note: 'The charges of these customers are no longer sent to Stripe from now on.',
@@ -331,7 +347,7 @@ export const COMMANDS: readonly Command[] = [
   command('operators delete', 'deleteOperator'),
   command('operators me', 'readIdentity'),
 
-  command('events list', 'listEvents', { view: ({ items }) => showEvents(items) }),
+  command('events list', 'listEvents', { view: ({ items }) => showEvents(items), names: ['organizations', 'keys'] }),
 
   command(
     'databases list',
@@ -339,7 +355,13 @@ export const COMMANDS: readonly Command[] = [
     rows(fieldColumns(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
   ),
 
-  command('archive list', 'listArchive', rows(fieldColumns(['organizationId', 'day', 'rows', 'archivedAt']))),
+  command('archive list', 'listArchive', {
+    ...rows({
+      ...fieldColumns(['organizationId', 'day', 'rows', 'archivedAt']),
+      Rows: counts(({ rows: written }) => written),
+    }),
+    names: ['organizations'],
+  }),
   {
     ...command('archive verify', 'verifyArchive', {
       note: 'Reads every object. Ctrl+C stops it. Exit code 1 if an object is not as it was written.',

@@ -2,13 +2,13 @@
  * Margins on the command line: the cost of usage, and the payments for it.
  */
 import type { Data } from './operator-client.ts';
-import { type Columns, firstRows, pairs, section, table, usd } from './table.ts';
+import { type Columns, counts, dollars, firstRows, pairs, section, table, usd } from './table.ts';
 
 type Margin = Data<'readOrganizationMargin'>;
 type Figures = Margin['totals'];
 
 export function showMargin(data: Margin): string {
-  const { totals, byPlan, byFeature, byModel } = data;
+  const { totals, byPlan, byFeature, byModel, truncated } = data;
   return [
     pairs({
       ...periodRows(data),
@@ -20,19 +20,23 @@ export function showMargin(data: Margin): string {
       'Plans',
       byPlan === null
         ? 'not read: there are too many customers'
-        : groups(byPlan, {
-            Plan: ({ planId }) => planId,
-            Customers: ({ customers }) => customers,
-            'Without a price': ({ customersWithoutPrice }) => customersWithoutPrice,
-          }),
+        : groups(
+            byPlan,
+            {
+              Plan: ({ planId }) => planId,
+              Customers: ({ customers }) => customers,
+              'Without a price': ({ customersWithoutPrice }) => customersWithoutPrice,
+            },
+            truncated.includes('plan'),
+          ),
     ),
-    section('Features', groups(byFeature, { Feature: ({ feature }) => feature })),
-    section('Models', groups(byModel, { Model: ({ model }) => model })),
+    section('Features', groups(byFeature, { Feature: ({ feature }) => feature }, truncated.includes('feature'))),
+    section('Models', groups(byModel, { Model: ({ model }) => model }, truncated.includes('model'))),
   ].join('\n');
 }
 
 export function showCustomerMargins(data: Data<'listCustomerMargins'>): string {
-  const { totals, customers, customersWithoutPrice, items } = data;
+  const { totals, customers, customersWithoutPrice, items, nextCursor } = data;
   return [
     pairs({
       ...periodRows(data),
@@ -42,18 +46,22 @@ export function showCustomerMargins(data: Data<'listCustomerMargins'>): string {
     }),
     section(
       'Customers',
-      table(items, {
-        Customer: ({ customerId }) => customerId,
-        Calls: ({ calls }) => calls,
-        Cost: ({ costUsdNano }) => usd(costUsdNano),
-        Charged: ({ chargedUsdNano }) => usd(chargedUsdNano),
-        'From plans': ({ planUsdNano }) => usd(planUsdNano),
-        Revenue: ({ revenueUsdNano }) => usd(revenueUsdNano),
-        Margin: ({ marginUsdNano }) => usd(marginUsdNano),
-        'Share of revenue': ({ marginPercent }) => (marginPercent === null ? null : `${marginPercent} %`),
-        'Calls without a price': ({ unpricedCalls }) => unpricedCalls,
-        'Price of the plan': ({ planPriceKnown }) => (planPriceKnown ? 'set' : 'not set'),
-      }),
+      table(
+        items,
+        {
+          Customer: ({ customerId }) => customerId,
+          Calls: counts(({ calls }) => calls),
+          Cost: dollars(({ costUsdNano }) => costUsdNano),
+          Charged: dollars(({ chargedUsdNano }) => chargedUsdNano),
+          'From plans': dollars(({ planUsdNano }) => planUsdNano),
+          Revenue: dollars(({ revenueUsdNano }) => revenueUsdNano),
+          Margin: dollars(({ marginUsdNano }) => marginUsdNano),
+          'Share of revenue': ({ marginPercent }) => (marginPercent === null ? null : `${marginPercent} %`),
+          'Calls without a price': counts(({ unpricedCalls }) => unpricedCalls),
+          'Price of the plan': ({ planPriceKnown }) => (planPriceKnown ? 'set' : 'not set'),
+        },
+        { hasMore: nextCursor !== null },
+      ),
     ),
   ].join('\n');
 }
@@ -91,14 +99,14 @@ function totalRows(totals: Figures): Record<string, unknown> {
 }
 
 const FIGURES: Columns<Figures> = {
-  Calls: ({ calls }) => calls,
-  Cost: ({ costUsdNano }) => usd(costUsdNano),
-  Revenue: ({ revenueUsdNano }) => usd(revenueUsdNano),
-  Margin: ({ marginUsdNano }) => usd(marginUsdNano),
+  Calls: counts(({ calls }) => calls),
+  Cost: dollars(({ costUsdNano }) => costUsdNano),
+  Revenue: dollars(({ revenueUsdNano }) => revenueUsdNano),
+  Margin: dollars(({ marginUsdNano }) => marginUsdNano),
 };
 
-function groups<Group extends Figures>(all: readonly Group[], named: Columns<Group>): string {
-  return firstRows(all, { ...named, ...FIGURES } as Columns<Group>);
+function groups<Group extends Figures>(read: readonly Group[], named: Columns<Group>, hasMore: boolean): string {
+  return firstRows(read, { ...named, ...FIGURES } as Columns<Group>, hasMore);
 }
 
 const isLoss = ({ marginUsdNano }: Figures) => BigInt(marginUsdNano) < 0n;

@@ -2,8 +2,9 @@
  * The model radar on the command line, and the condition under which it fails a pipeline.
  */
 import { ModelRadarQuery } from '../contract/model-radar.ts';
+import { nanoFromUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
-import { indent, showField, table } from './table.ts';
+import { counts, dollars, indent, showField, table } from './table.ts';
 
 type Radar = Data<'readOrganizationModelRadar'>;
 type Item = Radar['items'][number];
@@ -25,8 +26,8 @@ export function showRadar({ items, catalogVersion, degraded }: Radar): string {
     Ends: ({ shutdownAt }) => shutdownAt,
     'Days left': ({ daysLeft }) => daysLeft,
     Why: ({ reasons }) => reasons,
-    Calls: ({ usage }) => usage.calls,
-    Cost: ({ usage }) => showField('costUSD', usage.costUSD),
+    Calls: counts(({ usage }) => usage.calls),
+    Cost: dollars(({ usage }) => (usage.costUSD === null ? null : nanoFromUsd(usage.costUSD))),
     Replacement: ({ replacement }) => replacement.modelKey,
     'Cost there': (item) => costThere(item),
     Customers: ({ customerCount }) => customerCount,

@@ -4,7 +4,7 @@
 import { chargeLineText } from '../contract/calls.ts';
 import { pastSumsSentence } from '../contract/denial.ts';
 import type { Data } from './operator-client.ts';
-import { type Columns, firstRows, pairs, section, show, showField, table, usd } from './table.ts';
+import { type Columns, counts, dollars, firstRows, pairs, section, show, showField, table, usd } from './table.ts';
 
 type Usage = Data<'readOrganizationUsage'>;
 type Figures = Usage['totals'];
@@ -22,41 +22,30 @@ export function showUsage(data: Usage): string {
       'Input tokens': totals.inputTokens,
       'Output tokens': totals.outputTokens,
       Searches: totals.searches,
-      Cost: cost(totals),
+      Cost: usd(totals.costUsdNano),
       'Provisional cost': totals.provisionalCalls > 0 ? showField('costUSD', totals.provisionalCostUSD) : undefined,
     }),
-    section(
-      'Customers',
-      groups(data.byCustomer, 'Customer', ({ customerId }) => customerId),
-    ),
-    section(
-      'Features',
-      groups(data.byFeature, 'Feature', ({ feature }) => feature),
-    ),
-    section(
-      'Models',
-      groups(data.byModel, 'Model', ({ model }) => model),
-    ),
-    section(
-      'Outcomes',
-      groups(data.byOutcome, 'Outcome', ({ outcome }) => outcome),
-    ),
+    groups(data, 'Customer', data.byCustomer, ({ customerId }) => customerId),
+    groups(data, 'Feature', data.byFeature, ({ feature }) => feature),
+    groups(data, 'Model', data.byModel, ({ model }) => model),
+    groups(data, 'Outcome', data.byOutcome, ({ outcome }) => outcome),
   ].join('\n');
 }
 
-function groups<Group extends Figures>(all: Group[], title: string, name: (group: Group) => unknown): string {
+function groups<Group extends Figures>(
+  { truncated }: Usage,
+  title: string,
+  read: Group[],
+  name: (group: Group) => unknown,
+): string {
   const columns: Columns<Group> = {
     [title]: name,
-    Calls: ({ calls }) => calls,
-    'Input tokens': ({ inputTokens }) => inputTokens,
-    'Output tokens': ({ outputTokens }) => outputTokens,
-    Cost: cost,
+    Calls: counts(({ calls }) => calls),
+    'Input tokens': counts(({ inputTokens }) => inputTokens),
+    'Output tokens': counts(({ outputTokens }) => outputTokens),
+    Cost: dollars(({ costUsdNano }) => costUsdNano),
   };
-  return firstRows(all, columns);
-}
-
-function cost({ costUSD }: Figures): string {
-  return showField('costUSD', costUSD);
+  return section(`${title}s`, firstRows(read, columns, truncated.includes(title.toLowerCase())));
 }
 
 export function showAnomalies({ period, items, customersLookedAt }: Data<'readOrganizationAnomalies'>): string {
@@ -139,7 +128,7 @@ export function showCall(call: Call): string {
               Model: ({ model }) => model ?? costBreakdown.modelKey,
               Quantity: ({ quantity }) => quantity,
               'USD per million': ({ usdPerMillion }) => usdPerMillion,
-              Cost: ({ costUsdNano }) => usd(costUsdNano),
+              Cost: dollars(({ costUsdNano }) => costUsdNano),
             }),
           ),
           ...costBreakdown.assumptions.map((assumption) => `  ${show(assumption)}`),
@@ -154,7 +143,7 @@ export function showCall(call: Call): string {
               At: ({ at }) => at,
               Kind: ({ kind }) => kind,
               By: ({ by }) => by,
-              'Paid more': ({ differenceNanoUsd }) => usd(differenceNanoUsd),
+              'Paid more': dollars(({ differenceNanoUsd }) => differenceNanoUsd),
               Reason: ({ reason }) => reason,
             }),
           ),

@@ -19,6 +19,7 @@ import { callOperation, type OperationInput, openLines, Refused } from './operat
 import { COMMANDS, type Command } from './operator-commands.ts';
 import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
 import { bodyFlags, commandHelp, commandName, listArguments, overview, queryFlags } from './operator-help.ts';
+import { withNames } from './operator-names.ts';
 import { isLocal, operatorTarget, type Target } from './operator-target.ts';
 import { showGrant } from './operator-views.ts';
 import { Interrupted } from './operator-wait.ts';
@@ -98,7 +99,8 @@ async function run(args: string[], shell: Shell, console: Console): Promise<numb
   const answer = command.list ? await collect(target, command, input, limit) : await send(target, command, input);
   const data = wait ? await wait.until(target, input.params ?? {}, answer as never, console.error) : answer;
   const { view } = wait ?? command;
-  console.log(json ? JSON.stringify(data, null, 2) : view(data as never));
+  const named = async () => (command.names ? withNames(command.names, target, input, data) : data);
+  console.log(json ? JSON.stringify(data, null, 2) : view((await named()) as never));
   if (!json && command.list && (data as Items).nextCursor !== null)
     console.error(`There are more than ${limit}; use --limit to show them.`);
   return failAt !== null && command.fails?.when(data as never, failAt) ? 1 : 0;

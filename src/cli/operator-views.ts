@@ -5,9 +5,23 @@
  * has its own view only if that is easier to read.
  */
 import { alertThresholds } from '../domain/alerts.ts';
+import { formatUsd, nanoFromUsd, parseUsd } from '../domain/money.ts';
 import { isProvisional } from '../domain/usage.ts';
 import type { Data } from './operator-client.ts';
-import { type Columns, columnLabel, indent, pairs, percent, section, show, showField, table } from './table.ts';
+import {
+  type Addends,
+  type Columns,
+  columnLabel,
+  counts,
+  dollars,
+  indent,
+  pairs,
+  percent,
+  section,
+  show,
+  showField,
+  table,
+} from './table.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -118,10 +132,10 @@ export const CALL_COLUMNS: Columns<Data<'listOrganizationCalls'>['items'][number
   State: ({ status }) => status,
   Reason: ({ denial, errorCode }) => denial?.code ?? errorCode,
   Model: ({ modelUsed }) => modelUsed,
-  'Tokens in': ({ inputTokens }) => inputTokens,
-  'Tokens out': ({ responseTokens }) => responseTokens,
-  'Cost, USD': ({ costUSD }) => costUSD,
-  'Charged, USD': ({ chargedUSD }) => chargedUSD,
+  'Tokens in': counts(({ inputTokens }) => inputTokens),
+  'Tokens out': counts(({ responseTokens }) => responseTokens),
+  Cost: dollars(({ costUsdNano }) => costUsdNano),
+  Charged: dollars(({ chargedUsdNano }) => chargedUsdNano),
 };
 
 export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'][number]> = {
@@ -131,8 +145,8 @@ export const CUSTOMER_COLUMNS: Columns<Data<'listOrganizationCustomers'>['items'
   Canceled: ({ canceled }) => canceled,
   'Worst meter': ({ worstMeter }) => worstMeter?.name,
   Used: ({ worstMeter }) => worstMeter && `${Math.floor(worstMeter.share * 1_000) / 10} %`,
-  'Cost, USD': ({ costUSD }) => costUSD,
-  'Balance, USD': ({ balanceUsd }) => balanceUsd,
+  Cost: dollars(({ costUsdNano }) => costUsdNano),
+  Balance: dollars(({ balanceUsd }) => balanceUsd && nanoOfExact(balanceUsd)),
   'Last call': ({ lastCallAt }) => lastCallAt,
 };
 
@@ -140,7 +154,7 @@ export const ENTRY_COLUMNS: Columns<Data<'listCustomerLedger'>['items'][number]>
   Entry: ({ entryId }) => entryId,
   At: ({ at }) => at,
   Cause: ({ cause, correction }) => (correction === null ? cause : `${cause}, ${correction}`),
-  Amount: ({ unit, amount: change }) => amount(unit, change),
+  Amount: amounts(({ amount: exact }) => exact),
   Balance: ({ unit, balance }) => amount(unit, balance),
   For: ({ callId, eventId, reference }) => callId ?? eventId ?? reference,
   Feature: ({ feature }) => feature,
@@ -254,14 +268,19 @@ function showWarnings(warnings: readonly string[] = []): string[] {
 }
 
 type Inspected = Data<'readCustomer'>;
+/** Says what an id of a call or an increment stands for. */
+type Naming = (kind: Inspected['failedCharges'][number]['subject'], id: string) => string;
 
 export function inspectCustomer(data: Inspected): string {
   const { outbox, recentCalls } = data;
+  const models = new Map<string, string | null>(recentCalls.map(({ callId, modelUsed }) => [callId, modelUsed]));
+  const what: Naming = (kind, id) =>
+    kind === 'meter_event' ? 'increment' : ['call', models.get(id)].filter(Boolean).join(' of ');
   const calls = table(recentCalls, {
     Call: ({ callId }) => callId,
     Status: ({ status }) => status,
     Model: ({ modelUsed }) => modelUsed,
-    Cost: ({ costUSD }) => showField('costUSD', costUSD),
+    Cost: dollars(({ costUSD }) => (costUSD === null ? null : nanoFromUsd(costUSD))),
     Usage: ({ usageSource }) => (isProvisional(usageSource) ? `${usageSource}, provisional` : usageSource),
     Began: ({ startTime }) => startTime,
     Ended: ({ endTime }) => endTime,
@@ -282,10 +301,10 @@ export function inspectCustomer(data: Inspected): string {
     }),
     section('Wallet', showWallet(data.wallet)),
     ...(data.failedCharges.length > 0
-      ? [section('Charges that Stripe does not take', table(data.failedCharges, FAILED_CHARGE_COLUMNS))]
+      ? [section('Charges that Stripe does not take', table(data.failedCharges, failedChargeColumns(what)))]
       : []),
     section('Credits', table(data.credits, CREDIT_COLUMNS)),
-    section('Last ledger entries', table(data.ledger, LEDGER_COLUMNS)),
+    section('Last ledger entries', table(data.ledger, ledgerColumns(what))),
     section('Last calls', calls),
   ].join('\n');
 }
@@ -294,6 +313,25 @@ export function inspectCustomer(data: Inspected): string {
 function amount(unit: string, exact: string): string {
   if (unit !== 'USD') return `${exact} ${unit}`;
   return exact.startsWith('-') ? `-$${exact.slice(1)}` : `$${exact}`;
+}
+
+/** The same as nano-USD, or in billionths of another unit. */
+function nanoOfExact(exact: string): bigint {
+  const size = parseUsd(exact.replace(/^-/, ''));
+  if (size === null) throw new Error(`the server answered an amount that is none: ${exact}`);
+  return exact.startsWith('-') ? -size : size;
+}
+
+/** A column of exact amounts, added up for each unit. */
+function amounts<Row extends { unit: string }>(exact: (row: Row) => string): Addends<Row> {
+  return {
+    cell: (row) => amount(row.unit, exact(row)),
+    total: (rows) => {
+      const sums = new Map<string, bigint>();
+      for (const row of rows) sums.set(row.unit, (sums.get(row.unit) ?? 0n) + nanoOfExact(exact(row)));
+      return [...sums].map(([unit, sum]) => amount(unit, formatUsd(sum)));
+    },
+  };
 }
 
 function showWallet({
@@ -314,30 +352,32 @@ function showWallet({
   });
 }
 
-const FAILED_CHARGE_COLUMNS: Columns<Inspected['failedCharges'][number]> = {
+const failedChargeColumns = (what: Naming): Columns<Inspected['failedCharges'][number]> => ({
   For: ({ subjectId }) => subjectId,
-  Amount: ({ amountUsd }) => amount('USD', amountUsd),
+  'Which is': ({ subject, subjectId }) => what(subject, subjectId),
+  Amount: dollars(({ amountUsd }) => nanoOfExact(amountUsd)),
   'At Stripe': ({ stripeCustomerId }) => stripeCustomerId,
   Reason: ({ reason }) => reason,
   'Tried again': ({ nextAttemptAt }) => nextAttemptAt ?? 'never',
-};
+});
 
 const CREDIT_COLUMNS: Columns<Inspected['credits'][number]> = {
   Credit: ({ creditId }) => creditId,
-  Granted: ({ unit, granted }) => amount(unit, granted),
-  Left: ({ unit, remaining }) => amount(unit, remaining),
+  Granted: amounts(({ granted }) => granted),
+  Left: amounts(({ remaining }) => remaining),
   Expires: ({ expiresAt }) => expiresAt ?? 'never',
   Reference: ({ reference }) => reference,
 };
 
-const LEDGER_COLUMNS: Columns<Inspected['ledger'][number]> = {
+const ledgerColumns = (what: Naming): Columns<Inspected['ledger'][number]> => ({
   Entry: ({ entryId }) => entryId,
   At: ({ at }) => at,
   Cause: ({ cause }) => cause,
-  Amount: ({ unit, amount: change }) => amount(unit, change),
+  Amount: amounts(({ amount: exact }) => exact),
   Balance: ({ unit, balance }) => amount(unit, balance),
   For: ({ subject, reference }) => subject?.id ?? reference,
-};
+  'Which is': ({ subject }) => subject && what(subject.kind, subject.id),
+});
 
 export function showGrant({ creditId, balanceUsd, unitsRemaining, warnings }: Data<'grantCredit'>): string {
   const granted = pairs({
@@ -397,8 +437,15 @@ type EventRow = Data<'listEvents'>['items'][number];
 export function showEvents(items: EventRow[]): string {
   if (items.length === 0) return '(none)';
   return items
-    .map((event) => `${event.at}  ${event.actor}  ${event.action}  ${event.subject}${changes(event)}`)
+    .map((event) => `${event.at}  ${event.actor}  ${event.action}  ${namedSubject(event)}${changes(event)}`)
     .join('\n');
+}
+
+/** The id of an organization has its name already. */
+function namedSubject({ subject, organizationId, before, after }: EventRow): string {
+  const state = after ?? before;
+  const named = subject !== organizationId && isObject(state) && typeof state.name === 'string';
+  return named ? `${subject} (${show(state.name)})` : subject;
 }
 
 /** The members that the event changed. */

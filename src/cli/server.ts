@@ -11,9 +11,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { D1Database } from '@cloudflare/workers-types';
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { unstable_getMiniflareWorkerOptions } from 'wrangler';
 import { type Bundle, SERVICE } from './bundle.ts';
+import { printRuntimeLine, RuntimeLog } from './runtime-lines.ts';
 
 export const PROJECT_DIR = join(import.meta.dirname, '..', '..');
 export const HOST = '127.0.0.1';
@@ -90,7 +91,8 @@ export async function startServer({
       host: HOST,
       resourcePersistencePath: stateDir,
       logRequests: false,
-      log: new Log(LogLevel.WARN),
+      log: new RuntimeLog(),
+      handleStructuredLogs: printRuntimeLine,
       cf: false,
       telemetry: { enabled: false },
       unsafeHandleRuntimeRestart: () => void guard.watch(),

@@ -4,10 +4,22 @@
  * A column of amounts is right-aligned. Nothing is truncated, so that every id can be copied. Control characters never
  * reach the terminal.
  */
-import { formatUsd } from '../domain/money.ts';
+import { formatUsd, type NanoUsd } from '../domain/money.ts';
+
+/** A column whose rows add up: its cell, and the total of rows. */
+export interface Addends<Row> {
+  cell: (row: Row) => unknown;
+  total: (rows: readonly Row[]) => unknown;
+}
 
 /** The title and cell of each column. A cell may be any JSON value. */
-export type Columns<Row> = Record<string, (row: Row) => unknown>;
+export type Columns<Row> = Record<string, ((row: Row) => unknown) | Addends<Row>>;
+
+/** The rows that a table does not print: they are in the total (`unprinted`), or nobody has read them (`hasMore`). */
+interface Missing {
+  unprinted?: number;
+  hasMore?: boolean;
+}
 
 const AMOUNT = /^(unlimited|-?\$?\d[\d,]*(\.\d+)?( ?%| ms| s| days)?)$/;
 const NOTHING = '-';
@@ -17,12 +29,26 @@ const ROWS_SHOWN_MAX = 10;
 
 const thousands = new Intl.NumberFormat('en-US', { maximumFractionDigits: 9 });
 
-export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string {
-  const body = rows.map((row) => Object.values(columns).map((cell) => show(cell(row))));
-  if (body.length === 0) return '(none)';
-  const lines = [Object.keys(columns), ...body];
-  const widths = lines[0]?.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0))) ?? [];
+/** If rows add up, the last line is their total. */
+export function table<Row>(
+  rows: readonly Row[],
+  columns: Columns<Row>,
+  { unprinted = 0, hasMore = false }: Missing = {},
+): string {
+  if (rows.length === 0) return '(none)';
+  const kinds = Object.values(columns);
+  const body = rows
+    .slice(0, rows.length - unprinted)
+    .map((row) => kinds.map((kind) => show(typeof kind === 'function' ? kind(row) : kind.cell(row))));
+  const rest = hasMore ? ` of these ${show(rows.length)}` : unprinted > 0 ? ` of all ${show(rows.length)}` : '';
+  const totals = kinds.map((kind, column) =>
+    typeof kind === 'object' ? show(kind.total(rows)) : column === 0 ? `Total${rest}` : '',
+  );
+  const addUp = rows.length > 1 && kinds.some((kind) => typeof kind === 'object');
+  const lines = [Object.keys(columns), ...body, ...(addUp ? [totals] : [])];
+  const widths = kinds.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   const right = widths.map((_, column) => {
+    if (addUp && column === 0) return false;
     const cells = body.map((line) => line[column] ?? '').filter((cell) => cell !== NOTHING);
     return cells.length > 0 && cells.every((cell) => AMOUNT.test(cell));
   });
@@ -36,10 +62,30 @@ export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string 
     .join('\n');
 }
 
-/** The first rows of a table, and how many more `--json` has. */
-export function firstRows<Row>(rows: readonly Row[], columns: Columns<Row>): string {
-  const more = rows.length - ROWS_SHOWN_MAX;
-  return `${table(rows.slice(0, ROWS_SHOWN_MAX), columns)}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
+/** A column of counts. A row without one adds nothing; without any there is no total. */
+export function counts<Row>(count: (row: Row) => number | null): Addends<Row> {
+  return {
+    cell: count,
+    total: (rows) => {
+      const known = rows.map(count).filter((figure) => figure !== null);
+      return known.length === 0 ? null : known.reduce((sum, figure) => sum + figure, 0);
+    },
+  };
+}
+
+/** A column of amounts in nano-USD, shown and added up exactly. What is not known is never shown as zero. */
+export function dollars<Row>(nanoUsd: (row: Row) => string | NanoUsd | null): Addends<Row> {
+  const sum = (rows: readonly Row[]) => {
+    const known = rows.map(nanoUsd).filter((amount) => amount !== null);
+    return known.length === 0 ? null : usd(known.reduce<bigint>((total, amount) => total + BigInt(amount), 0n));
+  };
+  return { cell: (row) => sum([row]), total: sum };
+}
+
+/** The first rows of a table, the total of all, and how many more `--json` has; `hasMore` if it has not all either. */
+export function firstRows<Row>(rows: readonly Row[], columns: Columns<Row>, hasMore = false): string {
+  const more = Math.max(0, rows.length - ROWS_SHOWN_MAX);
+  return `${table(rows, columns, { unprinted: more, hasMore })}${more > 0 ? `\n${show(more)} more in --json` : ''}`;
 }
 
 /** One line per label; `undefined` values are omitted. */
@@ -80,7 +126,7 @@ export function showField(field: string, value: unknown): string {
 }
 
 /** Exact: an amount of nano-USD in dollars. */
-export function usd(nanoUsd: string): string {
+export function usd(nanoUsd: string | NanoUsd): string {
   const nano = BigInt(nanoUsd);
   return nano < 0n ? `-$${formatUsd(-nano)}` : `$${formatUsd(nano)}`;
 }

@@ -224,6 +224,23 @@ describe.concurrent('npm run operator', () => {
     expect(await changed('webhooks', 'delete', org, 'hook', '--yes')).toEqual({ webhookId: 'hook' });
   });
 
+  test('ids are followed by what they name; --json has the ids alone', async () => {
+    const { organizationId: own } = await changed('organizations', 'create', '--name', 'Named Ltd');
+    const { keyId } = await changed('keys', 'create', own, '--name', 'backend');
+    const events = await both('events', 'list', '--organization-id', own);
+    expect(events.text).toContain(`key.create  ${keyId} (backend)`);
+    expect(events.text).toContain(`organization.create  ${own} (Named Ltd)`);
+    expect(JSON.stringify(events.json)).not.toContain(`${own} (`);
+
+    await server.demo.send('provisionCustomer', { body: { customerId: 'named' } });
+    const planId = (await changed('organizations', 'show', DEMO)).defaultPlanId;
+    const { name } = (await changed('plans', 'show', DEMO, planId)).plan;
+    await until(async () => (await operator('customers', 'list', DEMO, '--limit', '200')).out.includes('named '));
+    const { text, json } = await both('customers', 'list', DEMO, '--limit', '200');
+    expect(text).toMatch(new RegExp(`^named +- +${planId}:v\\d+ \\(${name}\\) `, 'm'));
+    expect(JSON.stringify(json)).not.toContain(`(${name})`);
+  });
+
   test('customers: show, cancel, reactivate', async () => {
     const { customerId } = (await server.demo.send('provisionCustomer', { body: { customerId: 'cli customer/1' } }))
       .data;
@@ -268,7 +285,7 @@ describe.concurrent('npm run operator', () => {
     expect(text).toMatch(/Units +1,000 CUSTOM1$/m);
     expect(text).toMatch(/^Warnings\n {2}\$25\.50 of credit pays for nothing: .*\n {2}1,000 purchased units/m);
     expect(text).toMatch(/\$25\.5 +\$25\.5 +never +invoice 7$/m);
-    expect(text).toMatch(/1 +\S+ +GRANT +\$25\.5 +\$25\.5 +invoice 7$/m);
+    expect(text).toMatch(/1 +\S+ +GRANT +\$25\.5 +\$25\.5 +invoice 7 +-$/m);
     const refused = await operator(...toPayer, '--kind', 'USD', '--amount-usd', '1,5');
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('amountUsd: must be a decimal number') });
     expect(await operator(...toPayer)).toMatchObject({
@@ -276,7 +293,9 @@ describe.concurrent('npm run operator', () => {
       err: expect.stringContaining('--kind is required'),
     });
     const help = (await operator('credits', 'grant', '--help')).out.replace(/\s+/g, ' ');
-    expect(help).toContain('--kind USD: Adds to the USD balance; METER: Adds units of a custom meter (required)');
+    expect(help).toContain(
+      '--kind USD: Adds to the USD balance; METER: Adds units of a custom meter (USD, METER) (required)',
+    );
   });
 
   test('customers erase: never without --yes if nobody can be asked; what it erased is said', async () => {

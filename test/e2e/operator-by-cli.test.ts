@@ -59,7 +59,7 @@ test('from nothing to an erased customer', async () => {
   expect(call).toMatch(/^Cost +NOT_ALLOWED$/m);
 
   const preview = ['customers', 'preview-plan', org, 'alice', '--plan-id', 'pro'];
-  expect(await shown(preview)).toMatch(/^Plan +free:v1 to pro:v1$/m);
+  expect(await shown(preview)).toMatch(/^Plan +free:v1 \(Free\) to pro:v1 \(Pro\)$/m);
   const change = ['customers', 'change-plan', org, 'alice', 'pro', '--idempotency-key', 'alice-to-pro'];
   expect(await shown(change)).toMatch(/^Plan +Pro, version 1, BLOCK$/m);
   expect(await shown(change)).toMatch(/^Plan +Pro, version 1, BLOCK$/m);

@@ -582,7 +582,9 @@ test('a price alone makes the next version of a plan, through the form, and null
   expect(saved.status).toBe(303);
   const params = { org, planId: 'free' };
   expect((await operator.send('readPlan', { params })).data).toMatchObject({ version: 2, plan: { priceUsd: '4.50' } });
-  expect((await visitor.submit(`${path}/edit`, path, { priceUsd: 'much' })).text).toContain('must be a decimal number of USD');
+  expect((await visitor.submit(`${path}/edit`, path, { priceUsd: 'much' })).text).toContain(
+    'must be a decimal number of USD',
+  );
   const body = { name: 'Free', limitType: 'NONE', priceUsd: null };
   expect((await operator.send('putPlan', { params, body })).data.version).toBe(3);
   const { plan } = (await operator.send('readPlan', { params })).data;
