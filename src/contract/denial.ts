@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { ALSO_MAX, type RecordedDenial } from '../domain/denial.ts';
 import { METER_NAMES } from '../domain/meters.ts';
 import { NANO_PER_USD, type NanoUsd, usd, usdFromNano } from '../domain/money.ts';
-import { isoTimeOrNull } from '../platform/time.ts';
 import type { Complete } from './complete.ts';
 import { instant } from './fields.ts';
 
@@ -66,15 +65,19 @@ export type DenialFigures = z.infer<typeof DenialFigures>;
 
 export function presentSums({ also, money, open, resetsAtMs }: RecordedDenial): Complete<z.infer<typeof DenialSums>> {
   return {
-    also: also?.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: isoTimeOrNull(atMs) })),
+    also: also?.map(({ resetsAtMs: atMs, ...limit }) => ({ ...limit, resetsAt: resetTime(atMs) })),
     neededUsd: money && usdFromNano(BigInt(money.neededNanoUsd)),
     availableUsd: money && usdFromNano(BigInt(money.availableNanoUsd)),
     heldUsd: money && usdFromNano(BigInt(money.heldNanoUsd)),
     openCalls: open?.calls,
     openBatches: open?.batches || undefined,
-    resetsAt: resetsAtMs === undefined ? undefined : isoTimeOrNull(resetsAtMs),
+    resetsAt: resetsAtMs === undefined ? undefined : resetTime(resetsAtMs),
     maxTokensThatPass: money?.maxTokensThatPass,
   };
+}
+
+function resetTime(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
 }
 
 const NO_METER = { meter: undefined, limit: undefined, used: undefined };
