@@ -114,7 +114,7 @@ const BodyField: FC<{ field: InputField; override: Override }> = ({ field, overr
   const own = choices?.map((choice) => [choice, words(choice)] as const);
   const { options = own && (required && !nullable ? own : [['', ''] as const, ...own]), ...others } = override;
   const label = format === 'date-time' ? `${fieldLabel(path)} (UTC)` : fieldLabel(path);
-  const named = { name: path, label, hint: hintOf(field), required: required && kind !== 'list', ...others };
+  const named = { name: path, label, hint: fieldHint(field), required: required && kind !== 'list', ...others };
   if (kind === 'boolean') return <Checkbox {...named} />;
   if (kind === 'list' && choices) return <CheckGroup {...named} options={override.options ?? own ?? []} />;
   if (options)
@@ -135,7 +135,7 @@ const BodyField: FC<{ field: InputField; override: Override }> = ({ field, overr
 };
 
 /** The contract's description as a hint. In a form, an absent or `null` value is an empty field. */
-function hintOf({ kind, choices, description }: InputField): string {
+function fieldHint({ kind, choices, description }: InputField): string {
   const text = description
     .replaceAll('`', '')
     .replace(/; (?:absent|null): /, '. If empty, ')

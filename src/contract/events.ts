@@ -13,7 +13,7 @@ export const EVENT_RETENTION_DAYS = 90;
 
 export const EVENT_TYPES = Object.keys(EVENTS) as [EventType, ...EventType[]];
 
-const recordOf = (type: EventType) =>
+const eventRecord = (type: EventType) =>
   z.object({
     eventId: z.string().describe('Event id: it sorts by time, and stays the same however often the event is sent'),
     type: z.literal(type).describe(EVENTS[type].meaning),
@@ -21,7 +21,7 @@ const recordOf = (type: EventType) =>
     data: EVENTS[type].data.describe('What happened'),
   });
 
-type Fields = ReturnType<typeof recordOf>['shape'];
+type Fields = ReturnType<typeof eventRecord>['shape'];
 
 /** The record of each type, with the data of that type alone. */
 type EventRecord = {
@@ -32,7 +32,7 @@ type EventRecord = {
 
 export const OrganizationEvent = z.discriminatedUnion(
   'type',
-  EVENT_TYPES.map(recordOf) as unknown as [EventRecord, ...EventRecord[]],
+  EVENT_TYPES.map(eventRecord) as unknown as [EventRecord, ...EventRecord[]],
 );
 
 export type OrganizationEvent = z.infer<typeof OrganizationEvent>;

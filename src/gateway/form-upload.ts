@@ -35,13 +35,13 @@ interface PassedForm {
   /** The caller's headers that pass. */
   headers: Readonly<Record<string, string>>;
   /** Makes the check for a form with this boundary. */
-  checkOf: (boundary: string) => FormCheck | Promise<FormCheck>;
+  startCheck: (boundary: string) => FormCheck | Promise<FormCheck>;
 }
 
 export async function passForm(
   caller: Caller,
   form: UploadedForm,
-  { path, headers, checkOf }: PassedForm,
+  { path, headers, startCheck }: PassedForm,
   requestId: string,
 ): Promise<GatewayAnswer> {
   const { request } = form;
@@ -54,7 +54,7 @@ export async function passForm(
   const writer: Writer = writable.getWriter();
   const givenUp = new AbortController();
   const contentType = request.headers.get('Content-Type') ?? '';
-  const check = await checkOf(parseBoundary(contentType) ?? '');
+  const check = await startCheck(parseBoundary(contentType) ?? '');
   const sending = send(form, check, writer, Number(caller.env.GATEWAY_TIMEOUT_MS)).then((sent) => {
     // To the vendor, a stream that is only abandoned would look finished.
     if (!sent.whole) givenUp.abort();

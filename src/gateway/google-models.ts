@@ -25,7 +25,7 @@ export interface GooglePage {
 }
 
 export async function listGoogleModels(caller: Caller, { pageSize, pageToken }: GooglePage): Promise<GatewayAnswer> {
-  const size = sizeOf(pageSize);
+  const size = readPageSize(pageSize);
   if (size === null) return wrong('pageSize', 'must be a whole number of 0 or more');
   const { catalog } = await currentCatalog(caller.env, caller.defer);
   const models = googleModels(caller, catalog, Date.now());
@@ -74,7 +74,7 @@ function present(
 }
 
 /** As Google reads it: 0 is the usual size; `null` if it is no size. */
-function sizeOf(asked: string | string[] | undefined): number | null {
+function readPageSize(asked: string | string[] | undefined): number | null {
   if (asked === undefined || asked === '') return PAGE_SIZE.usual;
   if (typeof asked !== 'string' || !/^\d{1,9}$/.test(asked)) return null;
   return Math.min(Number(asked) || PAGE_SIZE.usual, PAGE_SIZE.most);

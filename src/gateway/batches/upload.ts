@@ -23,9 +23,9 @@ export async function uploadFile(
   headers: Readonly<Record<string, string>>,
   requestId: string,
 ): Promise<GatewayAnswer> {
-  const checkOf = async (boundary: string) => {
+  const startCheck = async (boundary: string) => {
     const { catalog } = await currentCatalog(caller.env, caller.defer);
     return new FileCheck(boundary, new LineCheck(new LineModels(caller, catalog, Date.now())));
   };
-  return recordMade(caller, await passForm(caller, form, { path: 'files', headers, checkOf }, requestId));
+  return recordMade(caller, await passForm(caller, form, { path: 'files', headers, startCheck }, requestId));
 }

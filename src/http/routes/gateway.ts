@@ -88,10 +88,10 @@ export function gateway(): Hono<AppEnv> {
 }
 
 function errorForm(c: AppContext): ErrorForm {
-  return errorFormAt(c.req.path, clientOf(c));
+  return errorFormAt(c.req.path, readClientForm(c));
 }
 
-function clientOf({ req }: AppContext): ErrorForm {
+function readClientForm({ req }: AppContext): ErrorForm {
   return clientForm({ header: (name) => req.header(name), query: (name) => req.query(name) });
 }
 
@@ -103,7 +103,7 @@ function errorBody(c: AppContext): ErrorBody {
 export function gatewayNotFound(c: AppContext): Response {
   const routes = Object.values<GatewayOperation>(gatewayOperations).map(({ method, path }) => `${method} ${path}`);
   const { refusal } = refuse('NOT_FOUND', `no route has the path ${c.req.path}; there are ${routes.join(', ')}`);
-  return respond(c, refusalAnswer(refusal, ERROR_BODIES[errorFormBeside(c.req.path, clientOf(c))]));
+  return respond(c, refusalAnswer(refusal, ERROR_BODIES[errorFormBeside(c.req.path, readClientForm(c))]));
 }
 
 function mountModels(app: Hono<AppEnv>): void {
@@ -177,8 +177,8 @@ function mountUploads(app: Hono<AppEnv>): void {
   mount(app, gatewayOperations.addUploadPart, async (c, { body }) => {
     const id = c.req.param('id') ?? '';
     if (!VENDOR_ID.test(id) || !(await isOwn(getCaller(c), id))) return noObject();
-    const checkOf = (boundary: string) => new WholeForm(boundary);
-    const passed = { path: `uploads/${id}/parts`, headers: headersForVendor(c), checkOf };
+    const startCheck = (boundary: string) => new WholeForm(boundary);
+    const passed = { path: `uploads/${id}/parts`, headers: headersForVendor(c), startCheck };
     return passForm(getCaller(c), body, passed, c.get('correlationId'));
   });
   passJson(app, gatewayOperations.completeUpload, (id) => `uploads/${id}/complete`);
