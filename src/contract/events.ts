@@ -4,7 +4,7 @@
  * organization's watch.
  */
 import { z } from 'zod';
-import { EVENTS, type EventType } from './event-data.ts';
+import { EVENTS, type EventData, type EventType } from './event-data.ts';
 import { customerId, instant, ListQuery } from './fields.ts';
 import { ENDS_AFTER_START, endsAfterStart } from './samples.ts';
 
@@ -21,21 +21,18 @@ const eventRecord = (type: EventType) =>
     data: EVENTS[type].data.describe('What happened'),
   });
 
-type Fields = ReturnType<typeof eventRecord>['shape'];
-
-/** The record of each type, with the data of that type alone. */
-type EventRecord = {
-  [Type in EventType]: z.ZodObject<
-    Omit<Fields, 'type' | 'data'> & { type: z.ZodLiteral<Type>; data: (typeof EVENTS)[Type]['data'] }
-  >;
+/** An event, with the data of its type. */
+export type OrganizationEvent = {
+  [Type in EventType]: { eventId: string; type: Type; timestamp: string; data: EventData[Type] };
 }[EventType];
 
+type Records = [ReturnType<typeof eventRecord>, ...ReturnType<typeof eventRecord>[]];
+
+/** A list made by `map` does not tell the compiler that each record has the data of its own type. */
 export const OrganizationEvent = z.discriminatedUnion(
   'type',
-  EVENT_TYPES.map(eventRecord) as unknown as [EventRecord, ...EventRecord[]],
-);
-
-export type OrganizationEvent = z.infer<typeof OrganizationEvent>;
+  EVENT_TYPES.map(eventRecord) as Records,
+) as unknown as z.ZodType<OrganizationEvent>;
 
 export const EventsQuery = ListQuery.extend({
   type: z.enum(EVENT_TYPES).optional().describe('Only this type'),

@@ -2,11 +2,13 @@
  * Creates customers with a history: the data of their calls of the last hundred days are written to the files of D1 and
  * of the customer's object while the service is down.
  */
+
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { readDerivedCallId } from '../../src/objects/derived-call-id.ts';
 import { chance } from '../support/series.ts';
 import { createTenantKey, operatorOf, PLAN, type TenantKey } from './service.ts';
 
@@ -35,7 +37,7 @@ export async function provisionSubject(url: string, customerId: string, plan: ob
   const api = operatorOf(url).with(tenant.key);
   const { callId } = (await api.send('beginCall', { body: { customerId, feature: 'chat' } })).data;
   await api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1_000, responseTokens: 500 } });
-  const objectId = /[0-9a-f]{64}/.exec(callId)?.[0];
+  const objectId = readDerivedCallId(callId)?.objectId;
   if (!objectId) throw new Error(`the call id ${callId} names no object`);
   for (const giveUpAtMs = Date.now() + ARRIVAL_MS_MAX; Date.now() < giveUpAtMs; await sleep(POLL_MS)) {
     const { totals } = (await api.send('readUsageSummary')).data;

@@ -7,7 +7,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
-import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
+import { outputTokensOnCredit } from '../../src/domain/hold.ts';
+import type { Plan } from '../../src/domain/plan.ts';
 import { randomFrom } from '../crash/random.ts';
 import {
   boundCall,
@@ -283,13 +284,15 @@ async function judgeGenerated({ sent, granted, open, kills, bills, history }: Pl
   };
 }
 
+/** Its customers' plan sets no bound of the output. */
+const PLAN = { payg: { enabled: true } } as Plan;
+
 /** The hold for a call of a customer with enough balance. */
 async function heldAtMost(call: GeneratedCall): Promise<bigint> {
   const bounded = await boundCall(call);
   if (!bounded.ok || !bounded.bound.cost) return 0n;
   const { bound } = bounded;
-  const perAnswer = bound.outputTokens ?? OUTPUT_TOKENS_MAX_DEFAULT;
-  return costAtMost(bound.cost as CostBound, Math.min(perAnswer, OUTPUT_TOKENS_MAX_DEFAULT) * bound.answers);
+  return costAtMost(bound.cost as CostBound, outputTokensOnCredit(bound, PLAN) * bound.answers);
 }
 
 async function together(callers: number, call: () => Promise<unknown>): Promise<void> {
