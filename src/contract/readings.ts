@@ -334,7 +334,9 @@ export const Anomaly = z.object({
     ),
   expected: z.number().describe('What was to be expected'),
   observed: z.number().describe('What was recorded'),
-  severity: z.enum(['LOW', 'MEDIUM', 'HIGH']).describe('How much it matters'),
+  severity: z
+    .enum(['LOW', 'MEDIUM', 'HIGH'])
+    .describe('How much it matters: the lower grade of how unusual it is and of its amount in dollars or calls'),
   explainedBy: z
     .array(
       z.object({

@@ -7,7 +7,13 @@
 import { expect, test } from 'vitest';
 import { ANOMALY_KINDS } from '../../src/contract/readings.ts';
 import { detectAnomalies } from '../../src/readings/anomalies/detect.ts';
-import { type AnomalyKind, NO_USAGE, type UsageBucket } from '../../src/readings/anomalies/episode.ts';
+import {
+  type AnomalyKind,
+  type Episode,
+  NO_USAGE,
+  UNITS,
+  type UsageBucket,
+} from '../../src/readings/anomalies/episode.ts';
 import { shareRises } from '../../src/readings/anomalies/shifts.ts';
 import {
   type Chance,
@@ -122,6 +128,50 @@ test('a customer who takes far more of the spend is found, and others are not', 
   expect(hits / CASES).toBeGreaterThanOrEqual(0.9);
   expect(others / CASES).toBeLessThanOrEqual(0.02);
 });
+
+const GRADES = ['LOW', 'MEDIUM', 'HIGH'];
+/** What a whole history costs, in USD. */
+const WORTH_USD = [0.02, 1, 30, 1_000, 100_000];
+/** An episode of less is low. */
+const LOW_BELOW = { USD: 1, calls: 10 };
+
+test('the same episodes are no less severe if they are worth more, and those worth little are low', () => {
+  const seen = new Set<string>();
+  for (const seed of SEEDS.slice(0, CASES_IN_SAMPLE))
+    for (const kind of ANOMALY_KINDS.filter((one) => one !== 'CUSTOMER_SHARE_RISE')) {
+      const { buckets, resolution } = anomalyCase(seed, kind);
+      const total = buckets.reduce((sum, { spend }) => sum + spend, 0);
+      let before: Episode[] | undefined;
+      for (const worthUsd of WORTH_USD) {
+        const episodes = detectAnomalies(atOtherPrices(buckets, worthUsd / total), resolution);
+        for (const [at, { kind: found, startMs, severity }] of (before ?? []).entries()) {
+          expect(episodes[at]).toMatchObject({ kind: found, startMs });
+          expect(GRADES.indexOf(episodes[at]?.severity ?? '')).toBeGreaterThanOrEqual(GRADES.indexOf(severity));
+        }
+        for (const { kind: found, expected, observed, severity } of episodes) {
+          seen.add(`${found} ${severity}`);
+          const unit = UNITS[found] === 'calls' ? 'calls' : 'USD';
+          const amount = unit === 'USD' ? worthUsd : Math.max(observed, expected);
+          if (amount < LOW_BELOW[unit]) expect(severity, found).toBe('LOW');
+        }
+        before = episodes;
+      }
+    }
+  // More than low is said of every kind that was injected.
+  expect([...seen].filter((one) => one.endsWith('MEDIUM'))).toHaveLength(ANOMALY_KINDS.length - 1);
+});
+
+/** The same history at other prices. */
+function atOtherPrices(buckets: readonly UsageBucket[], times: number): UsageBucket[] {
+  const scaled = (amounts: UsageBucket['models']) =>
+    Object.fromEntries(Object.entries(amounts).map(([key, amount]) => [key, amount * times]));
+  return buckets.map((bucket) => ({
+    ...bucket,
+    spend: bucket.spend * times,
+    models: scaled(bucket.models),
+    features: scaled(bucket.features),
+  }));
+}
 
 interface InjectedEpisode {
   kind: AnomalyKind;

@@ -5,12 +5,12 @@
  */
 import { rounded, sum } from '../statistics.ts';
 import { deviations } from './deviations.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { type Episode, gradeSeverity, type UsageBucket } from './episode.ts';
 import { unlessFoundBefore } from './grain.ts';
 
 /** Half of the usual calls. */
 const RATIO_MIN = 2;
-const SEVERE_SHARES = { MEDIUM: 0.35, HIGH: 0.15 } as const;
+const SEVERE_LOSSES = { MEDIUM: 0.65, HIGH: 0.85 } as const;
 
 /** Searches only whole days: parts of a day fall too often, on a quiet night or on a holiday's morning. */
 export function usageDrops(days: readonly UsageBucket[], silent: readonly Episode[]): Episode[] {
@@ -25,14 +25,9 @@ export function usageDrops(days: readonly UsageBucket[], silent: readonly Episod
       endMs: found.endMs,
       expected: rounded(found.expected, 1),
       observed: found.observed,
-      severity: dropSeverity(share),
+      severity: gradeSeverity(1 - share, SEVERE_LOSSES, { value: found.expected - found.observed, unit: 'calls' }),
       evidence: { ratio: rounded(share, 2), ...found.evidence },
     };
   });
   return unlessFoundBefore(silent, drops);
-}
-
-function dropSeverity(share: number): Severity {
-  if (share <= SEVERE_SHARES.HIGH) return 'HIGH';
-  return share <= SEVERE_SHARES.MEDIUM ? 'MEDIUM' : 'LOW';
 }

@@ -13,7 +13,7 @@ export type Severity = Anomaly['severity'];
 export interface UsageBucket {
   startMs: number;
   endMs: number;
-  /** In any unit of money, if all buckets use the same. */
+  /** In USD. */
   spend: number;
   /** Ended calls, including failed ones. */
   calls: number;
@@ -86,10 +86,23 @@ export function episodeSubject({ modelKey, feature }: { modelKey?: unknown; feat
   return subject === undefined ? undefined : String(subject);
 }
 
-/** How severe a deviation is that is worse the higher its figure is. */
-export function gradeSeverity(figure: number, lowest: { MEDIUM: number; HIGH: number }): Severity {
-  if (figure >= lowest.HIGH) return 'HIGH';
-  return figure >= lowest.MEDIUM ? 'MEDIUM' : 'LOW';
+/** The least figures that are of medium and of high severity. */
+type Grades = Readonly<Record<'MEDIUM' | 'HIGH', number>>;
+
+/** The least amounts of an episode of medium and of high severity, however unusual the episode is. */
+const AMOUNT_GRADES = {
+  USD: { MEDIUM: 1, HIGH: 10 },
+  calls: { MEDIUM: 10, HIGH: 50 },
+} as const satisfies Record<string, Grades>;
+
+/** What an episode is about: the dollars or the calls that were too many or too few. */
+type Amount = { value: number; unit: keyof typeof AMOUNT_GRADES };
+
+/** The severity of an episode: the lower one of how unusual it is and of its amount. */
+export function gradeSeverity(figure: number, grades: Grades, { value, unit }: Amount): Severity {
+  const reaches = (grade: keyof Grades) => figure >= grades[grade] && value >= AMOUNT_GRADES[unit][grade];
+  if (reaches('HIGH')) return 'HIGH';
+  return reaches('MEDIUM') ? 'MEDIUM' : 'LOW';
 }
 
 export const dayNumber = (atMs: number) => Math.floor(atMs / DAY_MS);

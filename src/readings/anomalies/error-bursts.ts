@@ -70,7 +70,7 @@ function burstsAt(buckets: readonly Attempts[], days: readonly Attempts[], kind:
       endMs: (part[part.length - 1] as Attempts).endMs,
       expected: rounded(calls * usual, 1),
       observed: failed,
-      severity: gradeSeverity(failed / calls, SEVERE_SHARES),
+      severity: gradeSeverity(failed / calls, SEVERE_SHARES, { value: failed, unit: 'calls' }),
       evidence: {
         calls,
         failedShare: rounded(failed / calls, 4),

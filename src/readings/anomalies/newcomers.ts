@@ -71,7 +71,7 @@ function firstWeek(buckets: readonly UsageBucket[], first: number, key: string, 
     endMs,
     expected: 0,
     observed: rounded(observed, 6),
-    severity: gradeSeverity(share, SEVERE_SHARES),
+    severity: gradeSeverity(share, SEVERE_SHARES, { value: observed, unit: 'USD' }),
     evidence,
   };
 }

@@ -5,8 +5,8 @@
  * The usual value is the median of up to four weeks before the shift. It stays so while the shift lasts, for at most
  * four weeks: then the new value is the usual one.
  */
-import { mean, median, quantiles, rounded, SD_PER_MAD, Z_95 } from '../statistics.ts';
-import type { Episode, Severity, UsageBucket } from './episode.ts';
+import { mean, median, quantiles, rounded, SD_PER_MAD, sum, Z_95 } from '../statistics.ts';
+import { type Episode, gradeSeverity, type Severity, type UsageBucket } from './episode.ts';
 
 const BEFORE_DAYS_MAX = 28;
 const BEFORE_DAYS_MIN = 10;
@@ -52,6 +52,8 @@ interface Shift {
   end: number;
   usual: number;
   ratio: number;
+  /** The wholes of its reliable days together. */
+  whole: number;
   evidence: { days: number; usualDeviation: number; deviations: number };
 }
 
@@ -71,9 +73,9 @@ export function costPerCallShifts(days: readonly UsageBucket[]): Episode[] {
   };
   return findShifts(parts, rule).map((shift) => {
     const times = shift.ratio / shift.usual;
-    return shiftEpisode('COST_PER_CALL_SHIFT', days, shift, 9, severityBy(times, SEVERE_COST_RATIOS), {
-      ratio: rounded(times, 2),
-    });
+    const value = Math.abs(shift.ratio - shift.usual) * shift.whole;
+    const severity = gradeSeverity(times, SEVERE_COST_RATIOS, { value, unit: 'USD' });
+    return shiftEpisode('COST_PER_CALL_SHIFT', days, shift, 9, severity, { ratio: rounded(times, 2) });
   });
 }
 
@@ -90,9 +92,10 @@ export function cacheRateDrops(days: readonly UsageBucket[]): Episode[] {
   };
   return findShifts(parts, rule).map((shift) => {
     const lost = 1 - shift.ratio / shift.usual;
-    return shiftEpisode('CACHE_RATE_DROP', days, shift, 4, severityBy(lost, SEVERE_CACHE_LOSSES), {
-      lostShare: rounded(lost, 4),
-    });
+    // Input from the cache costs a fraction, so lost points of the rate raise the spend by about as many.
+    const value = (shift.usual - shift.ratio) * sum(days.slice(shift.start, shift.end).map(({ spend }) => spend));
+    const severity = gradeSeverity(lost, SEVERE_CACHE_LOSSES, { value, unit: 'USD' });
+    return shiftEpisode('CACHE_RATE_DROP', days, shift, 4, severity, { lostShare: rounded(lost, 4) });
   });
 }
 
@@ -109,9 +112,8 @@ export function shareRises(days: readonly UsageBucket[], all: readonly number[])
   };
   return findShifts(parts, rule).map((shift) => {
     const added = shift.ratio - shift.usual;
-    return shiftEpisode('CUSTOMER_SHARE_RISE', days, shift, 4, severityBy(added, SEVERE_SHARES_ADDED), {
-      addedShare: rounded(added, 4),
-    });
+    const severity = gradeSeverity(added, SEVERE_SHARES_ADDED, { value: added * shift.whole, unit: 'USD' });
+    return shiftEpisode('CUSTOMER_SHARE_RISE', days, shift, 4, severity, { addedShare: rounded(added, 4) });
   });
 }
 
@@ -158,7 +160,7 @@ function shiftAt(parts: readonly Parts[], ratios: readonly (number | null)[], st
     whole += day.whole;
   }
   const evidence = { days: end - start, usualDeviation: rounded(noise, 4), deviations: rounded(distance, 2) };
-  return { start, end, usual, ratio: part / whole, evidence };
+  return { start, end, usual, ratio: part / whole, whole, evidence };
 }
 
 function shiftEpisode(
@@ -178,9 +180,4 @@ function shiftEpisode(
     severity,
     evidence: { ...figures, ...shift.evidence },
   };
-}
-
-function severityBy(size: number, severe: { MEDIUM: number; HIGH: number }): Severity {
-  if (size >= severe.HIGH) return 'HIGH';
-  return size >= severe.MEDIUM ? 'MEDIUM' : 'LOW';
 }

@@ -42,13 +42,14 @@ export function silences(daily: readonly UsageBucket[]): Episode[] {
     if (end === at) continue;
     const active = before.filter((count) => count > 0).length / before.length;
     if (chance < limit && active >= ACTIVE_SHARE_MIN) {
+      const observed = sum(calls.slice(at, end));
       episodes.push({
         kind: 'SILENCE',
         startMs: (daily[at] as UsageBucket).startMs,
         endMs: (daily[end - 1] as UsageBucket).endMs,
         expected: rounded(expected, 1),
-        observed: sum(calls.slice(at, end)),
-        severity: gradeSeverity(end - at, SEVERE_DAYS),
+        observed,
+        severity: gradeSeverity(end - at, SEVERE_DAYS, { value: expected - observed, unit: 'calls' }),
         evidence: {
           days: end - at,
           activeShareBefore: rounded(active, 3),

@@ -34,7 +34,7 @@ function spikesAt(grain: Grain, unit: number, silent: readonly Episode[], before
         endMs: spike.endMs,
         expected: rounded(spike.expected, USD_DECIMALS),
         observed: rounded(spike.observed, USD_DECIMALS),
-        severity: gradeSeverity(ratio, SEVERE_RATIOS),
+        severity: gradeSeverity(ratio, SEVERE_RATIOS, { value: spike.observed - spike.expected, unit: 'USD' }),
         evidence: { ratio: rounded(ratio, 2), ...spike.evidence },
       };
     },
