@@ -3,6 +3,7 @@
  * list with a date. Only the text of their files is read; none of their code runs.
  */
 import { readPiAi, type Said } from '../catalog/lists.ts';
+import { utcDay } from '../platform/time.ts';
 
 /** Reads a file of the package; `null` if the version does not have it. */
 export type ReadPackageFile = (path: string) => Promise<string | null>;
@@ -44,10 +45,7 @@ async function readAnthropic(read: ReadPackageFile): Promise<Said[]> {
       provider: 'anthropic',
       ids: parseUnion(models, 'Model'),
       ends: Object.fromEntries(
-        ends.map(([, id = '', month, day, year]) => [
-          id,
-          new Date(`${month} ${day}, ${year} UTC`).toISOString().slice(0, 'yyyy-mm-dd'.length),
-        ]),
+        ends.map(([, id = '', month, day, year]) => [id, utcDay(Date.parse(`${month} ${day}, ${year} UTC`))]),
       ),
     },
   ];

@@ -6,7 +6,7 @@ import type { FC } from 'hono/jsx';
 import type { AnomaliesData } from '../contract/readings.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { nanoFromUsd, usd } from '../domain/money.ts';
-import { moment, plural, words } from '../ui/format.ts';
+import { plural, timeSpan, words } from '../ui/format.ts';
 import { Badge, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { customerPath } from './context.ts';
@@ -62,8 +62,10 @@ export const AnomaliesTable: FC<{ organizationId: OrganizationId; items: readonl
         title: 'When',
         cell: ({ startedAt, endedAt }) => (
           <span>
-            <Time at={startedAt} nowMs={nowMs} />
-            <span class="sub">to {moment(Date.parse(endedAt))} UTC</span>
+            {timeSpan(Date.parse(startedAt), Date.parse(endedAt))}
+            <span class="sub">
+              <Time at={startedAt} nowMs={nowMs} brief />
+            </span>
           </span>
         ),
       },

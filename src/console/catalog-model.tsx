@@ -20,9 +20,10 @@ import type { CatalogReview } from '../contract/reviews.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { RateConditions } from '../domain/price.ts';
 import type { RecordedPrice } from '../operator/catalog.ts';
+import { utcDay } from '../platform/time.ts';
 import { StepChart } from '../ui/charts.tsx';
 import { calendarDay, count, rate, rateColumn, words } from '../ui/format.ts';
-import { Badge, Card, Code, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
+import { Badge, Card, Code, Day, Empty, Facts, Nothing, Time } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { CONSOLE_PATH, type ConsoleContext } from './context.ts';
 import { ModelEnd } from './model-name.tsx';
@@ -96,7 +97,7 @@ interface Event {
 }
 
 const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
-  const today = new Date(nowMs).toISOString().slice(0, 10);
+  const today = utcDay(nowMs);
   const events = listEvents(model, transitions);
   if (events.length === 0) return <Empty title="No date is known">The catalog claims no end without a source.</Empty>;
   return (
@@ -106,7 +107,7 @@ const Lifecycle: FC<ModelView> = ({ model, transitions, nowMs }) => {
           <div>
             <strong>{text}</strong> {day > today && <Badge>to come</Badge>}
             <p class="quiet hint">
-              {calendarDay(Date.parse(day))}
+              {calendarDay(day)}
               {source && (
                 <>
                   {' · '}
@@ -156,7 +157,7 @@ const Evidence: FC<ModelView> = ({ model: { lifecycle }, replacement, review, re
           {lifecycle.source.label}
         </a>,
       ],
-      ['Read on', lifecycle.source.checkedAt],
+      ['Read on', <Day day={lifecycle.source.checkedAt} />],
       ['Not confirmed', reportedEnds.length > 0 ? reportedEnds.map(formatReport).join('. ') : undefined],
       ['Replacement', replacement ? <Code>{replacement.modelKey}</Code> : undefined],
       [
@@ -200,7 +201,7 @@ const Prices: FC<{ model: CatalogModel; pricing: CatalogPricing; nowMs: number }
     })),
     ...(pricing.scheduled ?? [])
       .filter(({ from }) => Date.parse(from) > nowMs)
-      .map((change) => ({ name: `From ${change.from}`, rates: change })),
+      .map((change) => ({ name: `From ${calendarDay(change.from)}`, rates: change })),
   ];
   const format = rateColumn(rows.flatMap(({ rates }) => RATE_NAMES.map((name) => rates[name])));
   const shown = (value: number | undefined) => (value === undefined ? <Nothing /> : format(value));
@@ -281,7 +282,8 @@ const History: FC<{ prices: readonly RecordedPrice[]; nowMs: number }> = ({ pric
           {
             title: 'From',
             heading: true,
-            cell: ({ effectiveFrom, recordedAtMs }) => effectiveFrom || <Time at={recordedAtMs} nowMs={nowMs} />,
+            cell: ({ effectiveFrom, recordedAtMs }) =>
+              effectiveFrom ? <Day day={effectiveFrom} /> : <Time at={recordedAtMs} nowMs={nowMs} />,
           },
           { title: 'Release', cell: ({ catalogVersion }) => catalogVersion },
           {

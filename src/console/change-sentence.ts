@@ -8,7 +8,7 @@ import type { LoggedEvent } from '../contract/operator.ts';
 import { isOperatorAction, type OperatorAction } from '../contract/operator-actions.ts';
 import { planVersionIdOf } from '../domain/plan.ts';
 import { enumerated, type Mention, type MentionKind, type Part, sentence } from '../events/sentence.ts';
-import { count, plural, words } from '../ui/format.ts';
+import { calendarDay, count, plural, words } from '../ui/format.ts';
 import { type Customers, customerSentence } from './change-sentence-customers.ts';
 import { changedFields } from './changed-fields.ts';
 import { fieldLabel, fieldValue, isRecord, itemText, lowerFirst } from './field-words.ts';
@@ -282,7 +282,7 @@ function catalogChanges(after: State): string {
 }
 
 /**
- * For example "Heard that claude-opus-4-5 ends on 2027-01-22, of 1 model and 2 prices that the catalog does not have".
+ * For example "Heard that claude-opus-4-5 ends on 22 Jan 2027, of 1 model and 2 prices that the catalog does not have".
  */
 function catalogNewsSentence(after: State): Part[] {
   const [ends, missing, prices] = ['ends', 'missing', 'prices'].map((member) => list(after[member]).map(asState)) as [
@@ -292,7 +292,10 @@ function catalogNewsSentence(after: State): Part[] {
   ];
   const named = ends
     .slice(0, NAMES_SHOWN_MAX)
-    .map((end) => sentence`that ${model(textAt(end, 'modelKey') ?? '')} ends on ${textAt(end, 'shutdownAt') ?? ''}`);
+    .map(
+      (end) =>
+        sentence`that ${model(textAt(end, 'modelKey') ?? '')} ends on ${calendarDay(textAt(end, 'shutdownAt') ?? '')}`,
+    );
   const counted = [
     [ends.length - named.length, 'more end'],
     [missing.length, 'unknown model'],

@@ -83,7 +83,11 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
       phone: 'hidden',
       cell: ({ customerId, figures }) =>
         figures && figures.costNanoUsd > 0n ? (
-          <Sparkline values={figures.dayCosts.map(Number)} label={`Cost a day of ${customerId}, 30 days`} />
+          <Sparkline
+            values={figures.dayCosts.map(Number)}
+            label={`Cost a day of ${customerId}, 30 days`}
+            format={(nano) => usd(BigInt(nano))}
+          />
         ) : (
           <Nothing />
         ),
@@ -215,9 +219,7 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ or
       <span>
         <Badge tone="warn">
           <a href={calls({ model: names[0] ?? modelKey })}>
-            {status === 'RETIRED' || shutdownAt === null
-              ? 'model has ended'
-              : `model ends ${calendarDay(Date.parse(shutdownAt))}`}
+            {status === 'RETIRED' || shutdownAt === null ? 'model has ended' : `model ends ${calendarDay(shutdownAt)}`}
           </a>
         </Badge>
         <span class="sub">{modelKey}</span>

@@ -3,7 +3,8 @@
  */
 import type { FC } from 'hono/jsx';
 import type { UsageSummaryData } from '../contract/usage-summary.ts';
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, utcDay } from '../platform/time.ts';
+import { calendarDay } from '../ui/format.ts';
 
 /** The ranges in days, with today. */
 const RANGES = [1, 7, 30, 90] as const;
@@ -24,13 +25,13 @@ export function parseAskedDays({ from, to, days }: Readonly<Record<string, strin
     return { range: null, dates, query: dates };
   }
   const range = RANGES.find((one) => String(one) === days) ?? RANGE_DEFAULT;
-  const first = new Date(nowMs - (range - 1) * DAY_MS).toISOString().slice(0, 10);
+  const first = utcDay(nowMs - (range - 1) * DAY_MS);
   return { range, dates: { from: first }, query: { days: String(range) } };
 }
 
 /** A note for figures that are complete only from a later day on; empty if the whole period is complete. */
 export const completeSinceText = ({ period, completeSince }: Pick<UsageSummaryData, 'period' | 'completeSince'>) =>
-  completeSince > period.startedAt ? ` · complete since ${completeSince.slice(0, 10)}` : '';
+  completeSince > period.startedAt ? ` · complete since ${calendarDay(completeSince)}` : '';
 
 /** Links to the ranges, which keep the other parameters in `query`. */
 export const RangeTabs: FC<{ path: string; query: Record<string, string>; range: number | null }> = ({

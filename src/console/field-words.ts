@@ -156,7 +156,7 @@ function stringText(path: string, value: string): string {
   if (/(NanoUsd|UsdNano)$/.test(path) && /^-?\d+$/.test(value)) return usd(BigInt(value));
   if (/Usd$/.test(path) && /^-?\d+(\.\d+)?$/.test(value)) return usdText(value);
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return `${moment(Date.parse(value))} UTC`;
-  if (/^\d{4}-\d\d-\d\d$/.test(value)) return calendarDay(Date.parse(value));
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return calendarDay(value);
   if (path === 'keyHint') return `…${value}`;
   if (path === 'types') return words(value);
   return /^[A-Z][A-Z\d_]*[A-Z\d]$/.test(value) ? lowerFirst(words(value)) : value;

@@ -77,7 +77,7 @@ function figureText({ kind, value }: Figure, isFirst: boolean): string {
     case 'instant':
       return `${moment(Date.parse(value))} UTC`;
     case 'day':
-      return calendarDay(Date.parse(value));
+      return calendarDay(value);
     case 'code':
       return isFirst ? words(value) : lowerFirst(words(value));
   }

@@ -8,7 +8,7 @@ import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, type CatalogModel, modelKeyOf } from '../catalog/model.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import { utcDay } from '../platform/time.ts';
-import { plural } from '../ui/format.ts';
+import { calendarDay, plural } from '../ui/format.ts';
 import { Badge } from '../ui/parts.tsx';
 import { callsPath, modelPath } from './context.ts';
 
@@ -62,7 +62,7 @@ export const ModelEnd: FC<{ model: CatalogModel; nowMs: number }> = ({ model, no
   const status = statusOn(model, day);
   if (status === 'ACTIVE') return null;
   const left = daysLeft(model, day);
-  const title = left === null ? 'no date yet' : `shutdown on ${model.lifecycle.shutdownAt}`;
+  const title = left === null ? 'no date yet' : `shutdown on ${calendarDay(model.lifecycle.shutdownAt ?? '')}`;
   if (status === 'RETIRED')
     return (
       <Badge tone="bad" title={title}>

@@ -7,6 +7,7 @@ import { matchModel } from '../catalog/matching.ts';
 import { type Catalog, modelKeyOf } from '../catalog/model.ts';
 import { LOOKUP_PATH } from '../contract/model-lookup.ts';
 import type { NamedModel } from '../metering/model-names.ts';
+import { utcDay } from '../platform/time.ts';
 
 /** Their names; browsers may read these headers too. */
 export const LIFECYCLE_HEADERS = ['Deprecation', 'Sunset', 'Link'];
@@ -18,7 +19,7 @@ export function lifecycleHeaders(
 ): Record<string, string> {
   const match = matchModel(catalog, model, nowMs);
   const known = match && asServed(match.model, model);
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = utcDay(nowMs);
   if (known?.provider !== provider || statusOn(known, day) === 'ACTIVE') return {};
   const { announcedAt, shutdownAt } = known.lifecycle;
   return {

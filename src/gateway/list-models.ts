@@ -13,6 +13,7 @@ import { MAPPED_PREFIX, modelsByName } from '../domain/model-mappings.ts';
 import type { Caller } from '../metering/caller.ts';
 import { keyModelLimit } from '../metering/key-limits.ts';
 import { aliased, type Candidate, candidatesFor, mappedTier, nameModel } from '../metering/model-names.ts';
+import { utcDay } from '../platform/time.ts';
 import type { GatewayAnswer } from './answer.ts';
 import { refusalAnswer } from './error-envelope.ts';
 import { modelNotFound, type OfferedEndpoint } from './models.ts';
@@ -43,7 +44,7 @@ export function found(body: object): GatewayAnswer {
 function usableModels(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): ModelObject[] {
   const { organization, limits } = caller;
   const { vendors, models, aliases, prices } = organization;
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = utcDay(nowMs);
   const live = catalog.models.filter(
     (model) =>
       vendors.has(model.provider) &&

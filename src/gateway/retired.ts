@@ -11,6 +11,7 @@ import type { Catalog } from '../catalog/model.ts';
 import type { OrganizationConfig } from '../config/credentials.ts';
 import { VENDOR_BASE_URLS } from '../contract/vendors.ts';
 import type { NamedModel } from '../metering/model-names.ts';
+import { utcDay } from '../platform/time.ts';
 import { type Refused, refuseCall } from './error-envelope.ts';
 import { lifecycleHeaders } from './lifecycle-headers.ts';
 
@@ -25,7 +26,7 @@ export function retiredAt(
   const match = matchModel(catalog, name, nowMs);
   if (match === null || match.unlistedPin || match.model.provider !== provider) return null;
   const { model } = match;
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = utcDay(nowMs);
   const address = vendors.get(provider)?.baseUrl;
   if (catalog.standsIn || !isCertainlyRetired(model, day) || !isOwnAddress(provider, address)) return null;
   const live = findReplacement(catalog, model, day)?.live;

@@ -9,6 +9,7 @@ import { findArchivedDays, type HistoryDay } from '../history/archive/days.ts';
 import { type VerifyPlace, verifyArchive as verifyStep } from '../history/archive/verify.ts';
 import { parseJson } from '../platform/json.ts';
 import { encodeCursor, makePage } from '../platform/page.ts';
+import { utcDay } from '../platform/time.ts';
 import { list } from './operation.ts';
 
 const noArchive = () => refuse('NOT_FOUND', 'there is no archive, because no bucket is bound as ARCHIVE');
@@ -22,7 +23,7 @@ export const listArchive = list(operations.listArchive, async ({ env, page: { af
   const page = makePage(days, limit, ({ organizationId, dayMs }) => `${dayMs} ${organizationId}`);
   const items = page.items.map(({ organizationId, dayMs, archivedRows, archivedAtMs }) => ({
     organizationId,
-    day: new Date(dayMs).toISOString().slice(0, 10),
+    day: utcDay(dayMs),
     rows: archivedRows,
     archivedAt: new Date(archivedAtMs).toISOString(),
   }));

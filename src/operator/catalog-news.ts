@@ -13,6 +13,7 @@ import type { Env } from '../env.ts';
 import type { CronOutcome } from '../objects/service-figures.ts';
 import { sha256Hex } from '../platform/hash.ts';
 import { log } from '../platform/log.ts';
+import { utcDay } from '../platform/time.ts';
 import { downloadJson } from './download.ts';
 import { IMPORT_SUBJECT, importRequest, leaveEvent } from './import-events.ts';
 
@@ -81,7 +82,7 @@ async function readFrom(address: URL, nowMs: number): Promise<ReportingList | No
   const downloaded = await downloadJson(address);
   if (!downloaded.ok) return { list, why: downloaded.why };
   try {
-    const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+    const day = utcDay(nowMs);
     return { address: address.href, facts: readList(downloaded.value, { address, day }) };
   } catch (error) {
     log('warn', 'list_not_read', { list }, error);

@@ -17,6 +17,7 @@ import { type Complete, complete } from '../contract/complete.ts';
 import { refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { Env } from '../env.ts';
+import { utcDay } from '../platform/time.ts';
 import { change, read } from './operation.ts';
 
 /** The most problems that one answer lists. */
@@ -82,7 +83,7 @@ export const publishCatalog = change(operations.publishCatalog, {
  */
 async function freeVersion(env: Env, requested: string | undefined, nowMs: number): Promise<string | null> {
   if (requested !== undefined) return (await isVersionTaken(env, requested)) ? null : requested;
-  const day = new Date(nowMs).toISOString().slice(0, 10);
+  const day = utcDay(nowMs);
   for (let release = 0; release < RELEASES_PER_DAY_MAX; release += 1) {
     const version = release === 0 ? day : `${day}.${release}`;
     if (!(await isVersionTaken(env, version))) return version;
@@ -91,7 +92,7 @@ async function freeVersion(env: Env, requested: string | undefined, nowMs: numbe
 }
 
 function presentCatalog({ catalog, source, hash, problem }: CatalogInUse, nowMs: number): Complete<CatalogInfo> {
-  const day = new Date(nowMs).toISOString().slice(0, 10);
+  const day = utcDay(nowMs);
   const count = (holds: (model: CatalogModel) => boolean) => catalog.models.filter(holds).length;
   const checked = catalog.models.map(({ lifecycle }) => lifecycle.source.checkedAt).sort();
   return {

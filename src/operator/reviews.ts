@@ -18,6 +18,7 @@ import { badRequest, refuse } from '../contract/errors.ts';
 import { operations } from '../contract/operations.ts';
 import type { CatalogReview } from '../contract/reviews.ts';
 import { makePage } from '../platform/page.ts';
+import { utcDay } from '../platform/time.ts';
 import { change, list, read } from './operation.ts';
 
 const noReview = () => refuse('NOT_FOUND', 'no such review');
@@ -81,7 +82,7 @@ export const deleteReview = change(operations.deleteReview, {
 function obstacleTo(model: CatalogModel, replacement: CatalogModel | undefined, nowMs: number): string | null {
   if (!replacement) return 'is not in the catalog';
   if (replacement === model) return 'must not be the model itself';
-  const retired = statusOn(replacement, new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length)) === 'RETIRED';
+  const retired = statusOn(replacement, utcDay(nowMs)) === 'RETIRED';
   return retired ? `must not be retired; ${modelKeyOf(replacement)} is` : null;
 }
 

@@ -14,6 +14,7 @@ import { currentCatalog } from '../config/catalog.ts';
 import type { Env } from '../env.ts';
 import type { CronOutcome } from '../objects/service-figures.ts';
 import { errorText, log } from '../platform/log.ts';
+import { utcDay } from '../platform/time.ts';
 import { publishCatalog } from './catalog.ts';
 import type { OperatorRequest } from './change.ts';
 import { downloadJson } from './download.ts';
@@ -57,7 +58,7 @@ async function importFrom(
   if (!downloaded.ok) throw new Error(`the upstream catalog cannot be read: ${downloaded.why}`);
   const upstream = format.read(downloaded.value);
   const { catalog } = await currentCatalog(env, defer);
-  const date = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const date = utcDay(nowMs);
   const { models, report } = mergeImport(catalog.models, upstream, { sourceLabel: format.label, date });
   const { added, repriced, limits, capabilities } = report;
   if (added.length + repriced.length + limits.length + capabilities.length === 0)

@@ -5,7 +5,7 @@
  * Offsets come from `Intl`. The zone's changes between two instants are found once, so that thousands of hours can be
  * placed without reading the offset again.
  */
-import { DAY_MS } from '../platform/time.ts';
+import { DAY_MS, utcDay } from '../platform/time.ts';
 
 export const DAYS_PER_WEEK = 7;
 
@@ -81,7 +81,7 @@ export function localDays({ fromMs, toMs }: { fromMs: number; toMs: number }, ti
   for (let startMs = dayStart(clock, fromMs); startMs < toMs; ) {
     const endMs = nextDayStart(clock, startMs);
     const date = new Date(clock.wallAt(startMs));
-    days.push({ startMs, endMs, label: date.toISOString().slice(0, 10), weekday: date.getUTCDay() });
+    days.push({ startMs, endMs, label: utcDay(date.getTime()), weekday: date.getUTCDay() });
     startMs = endMs;
   }
   return days;

@@ -102,8 +102,20 @@ export function dayMonth(atMs: number): string {
   return day.format(atMs);
 }
 
-export function calendarDay(atMs: number): string {
-  return date.format(atMs);
+/** Formats an instant, or a day such as `2026-11-20`, as `20 Nov 2026`. */
+export function calendarDay(at: number | string): string {
+  return date.format(typeof at === 'string' ? Date.parse(at) : at);
+}
+
+/**
+ * Formats whole days as `20 Nov 2026, UTC` or `20 Nov 2026 to 22 Nov 2026, UTC`, and other times as
+ * `20 Nov 2026, 14:00 to 17:00 UTC`. The end is exclusive.
+ */
+export function timeSpan(fromMs: number, toMs: number): string {
+  const [first, last] = [calendarDay(fromMs), calendarDay(toMs - 1)];
+  if (fromMs % DAY_MS === 0 && toMs % DAY_MS === 0) return `${first === last ? first : `${first} to ${last}`}, UTC`;
+  const end = first !== last ? moment(toMs) : toMs % DAY_MS === 0 ? '24:00' : clock.format(toMs);
+  return `${moment(fromMs)} to ${end} UTC`;
 }
 
 const DAYS_OF_MONTH = 30.44;

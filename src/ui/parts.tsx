@@ -4,7 +4,7 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { formatUsd, type NanoUsd, usd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
-import { compact, count, distance, moment } from './format.ts';
+import { calendarDay, compact, count, distance, moment } from './format.ts';
 
 /** An amount with its own number of decimals, or with that of its column. */
 export const Usd: FC<{ nano: NanoUsd; show?: (nano: NanoUsd) => string }> = ({ nano, show = usd }) => (
@@ -35,6 +35,16 @@ export const Time: FC<{ at: string | number; nowMs: number; brief?: boolean }> =
     </time>
   );
 };
+
+/** A day such as `2026-10-23`. */
+export const Day: FC<{ day: string | null | undefined }> = ({ day }) =>
+  day == null ? (
+    <Nothing />
+  ) : (
+    <time datetime={day} class="num whole">
+      {calendarDay(day)}
+    </time>
+  );
 
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain';
 

@@ -5,19 +5,20 @@
 import { scaleLinear } from 'd3-scale';
 import type { Child, FC } from 'hono/jsx';
 import { describeChange, fixed } from './charts.tsx';
-import { count, percent } from './format.ts';
+import { percent } from './format.ts';
 
 interface SparklineProps {
   values: readonly number[];
   label: string;
-  format?: (value: number) => string;
+  /** States a value with its unit, such as `$1.20` or `3 calls`. */
+  format: (value: number) => string;
 }
 
 /**
  * Values over time as bars without axes, beside a figure. The text states the first value, the last value and the
  * change.
  */
-export const Sparkline: FC<SparklineProps> = ({ values, label, format = count }) => {
+export const Sparkline: FC<SparklineProps> = ({ values, label, format }) => {
   const text = `${label}: ${describeChange(values, format)}`;
   const y = scaleLinear([0, Math.max(...values, 0) || 1], [0, 24]);
   const width = 100 / Math.max(1, values.length);

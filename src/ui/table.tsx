@@ -88,9 +88,12 @@ export function Table<Row>({ caption, columns, rows, dense = false, total }: Tab
   );
 }
 
-/** Each card has one title and at most one main figure. */
+/** Each card has one title and at most one main figure. The column that decides the order is never hidden. */
 function cardPlaces<Row>(columns: readonly Column<Row>[]): CardPlace[] {
-  const places = columns.map(({ phone, heading }) => phone ?? (heading ? 'title' : 'detail'));
+  const places = columns.map(({ phone, heading, sort }): CardPlace => {
+    if (phone === 'hidden' && sort?.order) return 'detail';
+    return phone ?? (heading ? 'title' : 'detail');
+  });
   if (!places.includes('figure')) {
     const first = columns.findIndex(({ figure, phone, heading }) => figure && !heading && phone === undefined);
     if (first >= 0) places[first] = 'figure';
@@ -109,9 +112,9 @@ function renderHead<Row>({ title, unit, figure, sort }: Column<Row>) {
   );
 }
 
-function renderCell<Row>({ title, unit, cell, figure, heading }: Column<Row>, row: Row, place: CardPlace) {
+function renderCell<Row>({ title, unit, cell, figure, heading, sort }: Column<Row>, row: Row, place: CardPlace) {
   const label = unit ? `${title}, ${unit}` : title;
-  const style = figure ? `figure in-${place}` : `in-${place}`;
+  const style = [figure && 'figure', `in-${place}`, sort?.order && 'sorted'].filter(Boolean).join(' ');
   return heading ? (
     // biome-ignore lint/a11y/noRedundantRoles: the cards remove the implicit roles
     <th role="rowheader" scope="row" data-label={label} class={style}>

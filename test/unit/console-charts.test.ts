@@ -3,8 +3,9 @@
  * like a fall.
  */
 import { describe, expect, test } from 'vitest';
+import { usd } from '../../src/domain/money.ts';
 import { TimeChart, type TimeChartProps } from '../../src/ui/charts.tsx';
-import { MeterBar, Ranking } from '../../src/ui/small-charts.tsx';
+import { MeterBar, Ranking, Sparkline } from '../../src/ui/small-charts.tsx';
 
 const chart = (props: Partial<TimeChartProps>): string =>
   String(
@@ -95,4 +96,12 @@ test('a meter that the plan does not include is no full bar until it is used', (
     '0',
     '100',
   ]);
+});
+
+test('a sparkline states its first and last value with their unit', () => {
+  const html = String(
+    Sparkline({ values: [1_500_000_000, 3_000_000_000], label: 'Cost a day', format: (nano) => usd(BigInt(nano)) }),
+  );
+  expect(html).toContain('<title>Cost a day: from $1.50 to $3.00, 100% more</title>');
+  expect(html).toContain('aria-label="Cost a day: from $1.50 to $3.00, 100% more"');
 });

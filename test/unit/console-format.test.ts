@@ -7,6 +7,7 @@ import { formatUsd, usd } from '../../src/domain/money.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import {
   byteSize,
+  calendarDay,
   compact,
   compactPlural,
   count,
@@ -17,6 +18,7 @@ import {
   percent,
   plural,
   rate,
+  timeSpan,
   usdColumn,
   words,
 } from '../../src/ui/format.ts';
@@ -117,7 +119,22 @@ describe('times', () => {
 
   test('are in UTC', () => {
     expect(moment(Date.UTC(2026, 10, 2, 3, 4))).toBe('2 Nov 2026, 03:04');
+    expect([calendarDay(Date.UTC(2026, 10, 2, 23, 59)), calendarDay('2026-11-02')]).toEqual([
+      '2 Nov 2026',
+      '2 Nov 2026',
+    ]);
     expect([moment(NEVER_MS), distance(NEVER_MS, nowMs)]).toEqual(['never', '']);
+  });
+
+  const hour = (of: number) => Date.UTC(2026, 10, 2, of);
+  test.each([
+    [hour(0), hour(24), '2 Nov 2026, UTC'],
+    [hour(0), hour(72), '2 Nov 2026 to 4 Nov 2026, UTC'],
+    [hour(14), hour(17), '2 Nov 2026, 14:00 to 17:00 UTC'],
+    [hour(18), hour(24), '2 Nov 2026, 18:00 to 24:00 UTC'],
+    [hour(18), hour(30), '2 Nov 2026, 18:00 to 3 Nov 2026, 06:00 UTC'],
+  ])('of a period name its last day or hour', (fromMs, toMs, text) => {
+    expect(timeSpan(fromMs, toMs)).toBe(text);
   });
 
   test.each([

@@ -166,3 +166,19 @@ describe('a row without the width of a table', () => {
     expect(places(other)).toEqual(['title', 'detail', 'figure', 'hidden']);
   });
 });
+
+test('a card shows the column that decides the order, also if cards have no room for it otherwise', () => {
+  const rendered = (order: 'ascending' | null) =>
+    String(
+      Table({
+        caption: 'Customers',
+        rows: [{ name: 'acme', cost: '$1' }],
+        columns: [
+          { title: 'Name', heading: true, cell: ({ name }) => name },
+          { title: 'Cost', phone: 'hidden', sort: { href: '?sort=cost', order }, cell: ({ cost }) => cost },
+        ],
+      }),
+    );
+  expect(rendered('ascending')).toMatch(/<td[^>]*in-detail sorted[^>]*>\$1</);
+  expect(rendered(null)).toMatch(/<td[^>]*in-hidden[^>]*>\$1</);
+});

@@ -168,7 +168,7 @@ describe('on the day of the release', () => {
     const overview = await visitor.read('/console');
     const link = /<a href="(\/console\/events\?[^"]*)">1 report of what the catalog lacks/.exec(overview.html)?.[1];
     const log = await visitor.read((link ?? '').replaceAll('&amp;', '&'));
-    expect(log.text).toContain(`Heard that ${KEY} ends on 2027-01-22, of 2 unknown models and of 1 other price`);
+    expect(log.text).toContain(`Heard that ${KEY} ends on 22 Jan 2027, of 2 unknown models and of 1 other price`);
     const catalog = await visitor.read('/console/catalog');
     expect(catalog.text).toContain('Reported, not confirmed');
     expect(catalog.text).toContain('eol.example/feeds/anthropic.json of 2026-11-23');

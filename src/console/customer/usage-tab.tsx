@@ -15,7 +15,7 @@ import { HOUR_MS, utcDay } from '../../platform/time.ts';
 import { type Outlook, readOutlook } from '../../readings/forecast/outlook.ts';
 import { type CustomerEarnings, readCustomerEarnings } from '../../readings/margin/customer-earnings.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
-import { calendarDay, plural, usdColumn } from '../../ui/format.ts';
+import { plural, timeSpan, usdColumn } from '../../ui/format.ts';
 import { Badge, Card, Empty, Notice, Stat, Time, Usd } from '../../ui/parts.tsx';
 import { buildReader } from '../caller.ts';
 import { customerPath, organizationPath, planPath } from '../context.ts';
@@ -94,21 +94,18 @@ interface Shown {
   nowMs: number;
 }
 
-const Periods: FC<{ name: PeriodName; period: Period; path: string }> = ({ name, period, path }) => {
-  const [first, last] = [calendarDay(period.fromMs), calendarDay(period.toMs - 1)];
-  return (
-    <div class="toolbar">
-      <p class="quiet">{first === last ? `${first} (UTC)` : `${first} to ${last} (UTC)`}</p>
-      <nav class="tabs" aria-label="Period">
-        {Object.entries(PERIODS).map(([of, text]) => (
-          <a href={`${path}?${new URLSearchParams({ period: of })}`} aria-current={of === name ? 'true' : undefined}>
-            {text}
-          </a>
-        ))}
-      </nav>
-    </div>
-  );
-};
+const Periods: FC<{ name: PeriodName; period: Period; path: string }> = ({ name, period, path }) => (
+  <div class="toolbar">
+    <p class="quiet">{timeSpan(period.fromMs, period.toMs)}</p>
+    <nav class="tabs" aria-label="Period">
+      {Object.entries(PERIODS).map(([of, text]) => (
+        <a href={`${path}?${new URLSearchParams({ period: of })}`} aria-current={of === name ? 'true' : undefined}>
+          {text}
+        </a>
+      ))}
+    </nav>
+  </div>
+);
 
 const UNREPORTED = 'not in the reports yet';
 

@@ -13,9 +13,10 @@ import { brokenRules } from '../../contract/errors.ts';
 import { listRecordedPrices, readCatalog } from '../../operator/catalog.ts';
 import { readReview } from '../../operator/reviews.ts';
 import { makePage, pageRequest } from '../../platform/page.ts';
+import { utcDay } from '../../platform/time.ts';
 import { type FormState, GetForm, Select, TextField } from '../../ui/form.tsx';
-import { compact, count, plural, rateColumn, words } from '../../ui/format.ts';
-import { Badge, Card, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
+import { calendarDay, compact, count, plural, rateColumn, words } from '../../ui/format.ts';
+import { Badge, Card, Day, Empty, Nothing, Notice, Stat, Time } from '../../ui/parts.tsx';
 import { type Orders, type Sorted, sorted } from '../../ui/sorting.ts';
 import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
@@ -55,7 +56,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
     const parsed = CatalogQuery.safeParse(values);
     const asked: Asked = parsed.data ?? { search: '' };
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
-    const day = new Date(nowMs).toISOString().slice(0, 10);
+    const day = utcDay(nowMs);
     const { search, provider, status } = asked;
     const query = { ...(search && { search }), ...(provider && { provider }), ...(status && { status }) };
     const found = sorted(findModels(catalog, asked, day), ordersAt(nowMs), { path: PATH, query, sort: asked.sort });
@@ -108,7 +109,7 @@ export function mountCatalog(app: Hono<ConsoleEnv>): void {
     if (!model) return refused(c, { code: 'NOT_FOUND', message: 'the catalog in use has no such model' });
     const review = await load(c, readReview);
     const nowMs = Date.now();
-    const day = new Date(nowMs).toISOString().slice(0, 10);
+    const day = utcDay(nowMs);
     return modelPage(c, {
       model,
       status: statusOn(model, day),
@@ -149,8 +150,8 @@ const Info: FC<{ info: z.infer<typeof CatalogInfo> }> = ({ info }) => (
       <Stat label="Active">{count(info.active)}</Stat>
       <Stat label="Deprecated">{count(info.deprecated)}</Stat>
       <Stat label="Retired">{count(info.retired)}</Stat>
-      <Stat label="Evidence" sub={`oldest ${info.sourceDates.oldest}`}>
-        {info.sourceDates.newest}
+      <Stat label="Evidence" sub={`oldest ${calendarDay(info.sourceDates.oldest)}`}>
+        {calendarDay(info.sourceDates.newest)}
       </Stat>
     </dl>
   </>
@@ -167,8 +168,8 @@ const ReportedEnds: FC<{ ends: CatalogInfo['reportedEnds'] }> = ({ ends }) =>
         rows={ends}
         columns={[
           { title: 'Model', heading: true, cell: ({ modelKey }) => <a href={modelPath(modelKey)}>{modelKey}</a> },
-          { title: 'Reported shutdown', cell: ({ shutdownAt }) => shutdownAt },
-          { title: 'In the catalog', cell: ({ ours }) => ours ?? <Nothing /> },
+          { title: 'Reported shutdown', cell: ({ shutdownAt }) => <Day day={shutdownAt} /> },
+          { title: 'In the catalog', cell: ({ ours }) => <Day day={ours} /> },
           { title: 'Reported by', cell: ({ reportedBy }) => reportedBy.join('; ') },
         ]}
       />
@@ -253,7 +254,7 @@ const Models: FC<ModelsProps> = ({ items, total, by, day, nowMs }) => {
           ),
         },
         { title: 'Status', cell: (model) => <Status status={statusOn(model, day)} /> },
-        { title: 'Shutdown', sort: by('shutdown'), cell: ({ lifecycle }) => lifecycle.shutdownAt ?? <Nothing /> },
+        { title: 'Shutdown', sort: by('shutdown'), cell: ({ lifecycle }) => <Day day={lifecycle.shutdownAt} /> },
         {
           title: 'Replacement',
           cell: ({ lifecycle: { replacement } }) =>

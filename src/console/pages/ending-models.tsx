@@ -5,7 +5,7 @@ import type { Hono } from 'hono';
 import { RADAR_DAYS, RADAR_HORIZON_DAYS } from '../../contract/model-radar.ts';
 import { readEndingUse } from '../../readings/radar/read-radar.ts';
 import { count, plural } from '../../ui/format.ts';
-import { Card, Compact, Empty, Nothing } from '../../ui/parts.tsx';
+import { Card, Compact, Day, Empty, Nothing } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
@@ -49,7 +49,7 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
             columns={[
               { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
               { title: 'Days left', figure: true, cell: ({ daysLeft }) => daysLeft ?? <Nothing /> },
-              { title: 'Shutdown', cell: ({ shutdownAt }) => shutdownAt ?? <Nothing /> },
+              { title: 'Shutdown', cell: ({ shutdownAt }) => <Day day={shutdownAt} /> },
               { title: 'Replacement', cell: ({ replacement }) => replacement.modelKey ?? <Nothing /> },
               {
                 title: 'Calls',

@@ -8,7 +8,7 @@ import { badRequest } from '../../contract/errors.ts';
 import { type MarginData, type MarginFigures, MarginQuery } from '../../contract/margin.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
 import { readMargin } from '../../readings/margin/read-margin.ts';
-import { count, dayMonth, plural } from '../../ui/format.ts';
+import { count, plural, timeSpan } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { buildReader } from '../caller.ts';
@@ -78,7 +78,7 @@ function marginPage(
     c,
     {
       title: 'Margin',
-      sub: `${name} · ${dayMonth(Date.parse(startedAt))} to ${dayMonth(Date.parse(endedAt) - 1)}, UTC${completeSinceText(data)}`,
+      sub: `${name} · ${timeSpan(Date.parse(startedAt), Date.parse(endedAt))}${completeSinceText(data)}`,
       actions: <RangeTabs path={path} query={{ by }} range={days.range} />,
     },
     <>

@@ -218,7 +218,11 @@ const ORGANIZATION_COLUMNS = [
       unread ? (
         <Badge tone="bad">its figures cannot be read</Badge>
       ) : (
-        <Sparkline values={days.map(({ calls }) => calls)} label={`Calls a day of ${organization.name}`} />
+        <Sparkline
+          values={days.map(({ calls }) => calls)}
+          label={`Calls a day of ${organization.name}`}
+          format={(calls) => plural(calls, 'call')}
+        />
       ),
   },
   {

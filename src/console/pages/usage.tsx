@@ -16,7 +16,7 @@ import { readOrganizationUsage } from '../../operator/readings.ts';
 import type { DayUsage } from '../../operator/service-usage.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { type FormState, GetForm, TextField } from '../../ui/form.tsx';
-import { plural, words } from '../../ui/format.ts';
+import { plural, timeSpan, words } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
@@ -103,8 +103,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: AskedDays, read: Read 
       title: 'Usage',
       sub: data && (
         <>
-          {name} · {data.period.startedAt.slice(0, 10)} to{' '}
-          {new Date(Date.parse(data.period.endedAt) - 1).toISOString().slice(0, 10)}
+          {name} · {timeSpan(Date.parse(data.period.startedAt), Date.parse(data.period.endedAt))}
           {completeSinceText(data)} · complete up to <Time at={data.asOf} nowMs={Date.now()} brief />
         </>
       ),

@@ -15,7 +15,7 @@ import { currentReviews } from '../../config/reviews.ts';
 import type { CustomerId } from '../../domain/ids.ts';
 import { insertOrganizationEvents, type NewOrganizationEvent } from '../../history/organization-events.ts';
 import { errorText, log } from '../../platform/log.ts';
-import { HOUR_MS, SECOND_MS } from '../../platform/time.ts';
+import { HOUR_MS, SECOND_MS, utcDay } from '../../platform/time.ts';
 import { readModelUses } from '../../readings/radar/read-radar.ts';
 import { wakeWebhooks } from '../webhooks/endpoints.ts';
 import { anomalyNews } from './anomaly-news.ts';
@@ -107,7 +107,7 @@ async function hourly(look: Look, store: WatchStore): Promise<boolean> {
 
 async function daily(look: Look, store: WatchStore): Promise<void> {
   const { env, organizationId, nowMs } = look;
-  const day = new Date(nowMs).toISOString().slice(0, 'yyyy-mm-dd'.length);
+  const day = utcDay(nowMs);
   if (store.get(DAILY) === day) return;
   const organization = await loadOrganization(env, organizationId);
   if (!organization) return;

@@ -3,8 +3,8 @@
  */
 import type { FC } from 'hono/jsx';
 import type { FoundModels, ListedCatalog, ListedModel } from '../../lookup/find-models.ts';
-import { calendarDay, count, rate } from '../../ui/format.ts';
-import { Badge, Card, Nothing, type Tone } from '../../ui/parts.tsx';
+import { count, rate } from '../../ui/format.ts';
+import { Badge, Card, Day, Nothing, type Tone } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage, SearchForm } from '../shell.tsx';
 
@@ -27,18 +27,6 @@ export const Status: FC<{ status: string }> = ({ status }) => (
 );
 
 export const ModelLink: FC<{ modelKey: string }> = ({ modelKey }) => <a href={modelPath(modelKey)}>{modelKey}</a>;
-
-export const Day: FC<{ day: string | null }> = ({ day }) =>
-  day === null ? (
-    <Nothing />
-  ) : (
-    <time datetime={day} class="num">
-      {dayText(day)}
-    </time>
-  );
-
-/** Such as `23 Oct 2026`. */
-export const dayText = (day: string) => calendarDay(Date.parse(day));
 
 /**
  * A catalog is named after the day on which it was made: `2026-11-27`, or `2026-11-27.2` for the second of that day.

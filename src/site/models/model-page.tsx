@@ -7,21 +7,11 @@ import { type Candidate, type FullResolution, LOOKUP_PATH } from '../../contract
 import { divideHalfUp, usdFromNano } from '../../domain/money.ts';
 import type { Component } from '../../domain/price.ts';
 import { standardRates } from '../../lookup/describe-model.ts';
-import { count, moment, percent, plural, rate } from '../../ui/format.ts';
-import { Card, Code, Facts, Nothing, Notice } from '../../ui/parts.tsx';
+import { calendarDay, count, moment, percent, plural, rate } from '../../ui/format.ts';
+import { Card, Code, Day, Facts, Nothing, Notice } from '../../ui/parts.tsx';
 import { type Column, Table } from '../../ui/table.tsx';
 import { publicPage } from '../shell.tsx';
-import {
-  CatalogDay,
-  Day,
-  dayText,
-  MODELS_PATH,
-  ModelLink,
-  modelPath,
-  priceColumn,
-  providerName,
-  Status,
-} from './list-pages.tsx';
+import { CatalogDay, MODELS_PATH, ModelLink, modelPath, priceColumn, providerName, Status } from './list-pages.tsx';
 
 /** The decision, and the number of whole days until the shutdown; `null` without a future one. */
 export interface ModelPage {
@@ -98,9 +88,9 @@ function pageDescription(key: string, { lifecycle, recommendedModelKey, pricing 
   const { status, shutdownAt, announcedAt } = lifecycle;
   const state =
     status === 'RETIRED'
-      ? `retired${shutdownAt ? ` since ${dayText(shutdownAt)}` : ''}`
+      ? `retired${shutdownAt ? ` since ${calendarDay(shutdownAt)}` : ''}`
       : status === 'DEPRECATED'
-        ? `deprecated${announcedAt ? ` on ${dayText(announcedAt)}` : ''}${shutdownAt ? `, shut down on ${dayText(shutdownAt)}` : ''}`
+        ? `deprecated${announcedAt ? ` on ${calendarDay(announcedAt)}` : ''}${shutdownAt ? `, shut down on ${calendarDay(shutdownAt)}` : ''}`
         : 'active';
   const move = recommendedModelKey === undefined ? '' : ` Move to ${recommendedModelKey}.`;
   const { inputUsdPerMillion: input, outputUsdPerMillion: output } = pricing ?? {};

@@ -27,6 +27,7 @@ tbody th { font-weight: 560; min-width: 150px; }
 .figures tbody th { min-width: 0; }
 .figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 tbody td { min-width: 72px; }
+tbody td time > * { white-space: nowrap; }
 tbody td time .hint { display: block; }
 .figure + td:not(.figure), .figure + th:not(.figure) { padding-left: 20px; }
 table.dense tbody > tr > :is(th, td) { padding-top: 5px; padding-bottom: 5px; font-size: 12.5px; line-height: 21px; }
@@ -69,7 +70,7 @@ function cardStyles(table: string): string {
   ${table} > tbody > tr > .in-figure { order: 1; margin-left: auto; font-size: 14px; font-weight: 560; }
   ${table} > tbody > tr > :is(.in-figure, .in-detail)[data-label]:not([data-label=""])::before { content: attr(data-label) " "; color: var(--quiet); font-weight: 400; font-size: 12.5px; }
   ${table} > tbody > tr > .in-detail:has(> .badge:first-child, > span > .badge:first-child)::before { content: none; }
-  ${table} > tbody > tr > :is(.in-hidden, :empty, :has(> .nothing:only-child)) { display: none; }
+  ${table} > tbody > tr > :is(.in-hidden, :empty, :has(> .nothing:only-child):not(.sorted)) { display: none; }
   ${table} :is(td, th) :is(.sub, .hint) { display: inline; margin-left: 5px; }
   ${table} .in-detail > div { display: inline; }
   ${table} .in-detail .bar { display: none; }
