@@ -116,8 +116,8 @@ export function showCall(call: Call): string {
       'Pricing mode': call.pricingMode,
       'Charged to credit': payg.chargeNanoUsd === null ? undefined : usd(payg.chargeNanoUsd),
       'Charged by': payg.basis && 'its hold, until what it used has a price',
-      Settlement: payg.settlementFailureReason ?? payg.settlementStatus ?? undefined,
-      Reversed: call.reversedAt,
+      Settlement: call.reversedAt ? undefined : (payg.settlementFailureReason ?? payg.settlementStatus ?? undefined),
+      Reversed: call.reversedAt && reversal(call.reversedAt, corrections),
     }),
     ...(costBreakdown
       ? [
@@ -150,6 +150,11 @@ export function showCall(call: Call): string {
         ]
       : []),
   ].join('\n');
+}
+
+function reversal(reversedAt: string, corrections: NonNullable<Call['corrections']>): string {
+  const returned = -BigInt(corrections.find(({ kind }) => kind === 'REVERSED')?.differenceNanoUsd ?? 0);
+  return returned === 0n ? reversedAt : `${reversedAt}: ${usd(returned.toString())} was given back`;
 }
 
 /**

@@ -437,12 +437,15 @@ export const ReadCallData = PricingFields.extend({
   payg: z
     .object({
       usingCredit: z.boolean().describe('True if credit pays for the call'),
-      chargedUsd: z.number().nullable().describe('Charge'),
-      chargeNanoUsd: z.string().nullable().describe('Charge, exact, in nano-USD'),
+      chargedUsd: z.number().nullable().describe('Charge; if `reversedAt` is set, it was given back'),
+      chargeNanoUsd: z.string().nullable().describe('The same charge, exact, in nano-USD'),
       markupPercent: z.number().nullable().describe('Markup'),
       basis: ChargeBasis.optional(),
       heldUsd: z.number().optional().describe('What was held for the call, if the charge is higher'),
-      settlementStatus: z.enum(['PENDING', 'POSTED', 'FAILED']).nullable().describe('State of the settlement'),
+      settlementStatus: z
+        .enum(['PENDING', 'POSTED', 'FAILED'])
+        .nullable()
+        .describe('State of the settlement of the charge; a reversal does not change it'),
       settlementFailureReason: z.string().nullable().describe('Why the settlement failed'),
     })
     .describe('Pay-as-you-go'),

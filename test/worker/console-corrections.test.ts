@@ -125,6 +125,17 @@ describe('a call that the balance paid', () => {
     expect((await visitor.read(path)).text).not.toContain('The call is reversed');
   });
 
+  test('is shown as given back after a reversal, not as a posted charge', async () => {
+    const { callId, console } = await charged('rita');
+    const path = `${console}/calls/${callId}`;
+    expect((await visitor.submit(`${path}/reverse`, `${path}/reverse`, { act: 'reverse', reason: 'r' })).status).toBe(
+      303,
+    );
+    const { text } = await visitor.read(path);
+    expect(text).toMatch(/Charge before the reversal \$0\.0090 Given back \$0\.0090 .*Stays charged \$0\.00 reversed/);
+    expect(text).not.toMatch(/Settlement|Posted|Pending/);
+  });
+
   test('stands in the wallet, whose ledger has pages', async () => {
     const { customer, callId, console } = await charged('pages');
     for (let given = 0; given < 50; given += 1) await customer.grant({ kind: 'USD', amountUsd: '1' });

@@ -3,7 +3,7 @@
  */
 
 import type { Hono } from 'hono';
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import { type CostBreakdown, chargeLineText, type ReadCallData } from '../../contract/calls.ts';
 import type { Call } from '../../domain/call.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
@@ -114,7 +114,11 @@ function callPage(c: ConsoleContext, call: ReadCallData, recorded: Call | null, 
         </Card>
         <div class="stack">
           <Card title="Funding">
-            {isDenied ? <p class="quiet">Nobody: the call was denied, so it used nothing.</p> : <Payment call={call} />}
+            {isDenied ? (
+              <p class="quiet">Nobody: the call was denied, so it used nothing.</p>
+            ) : (
+              <Payment call={call} nowMs={nowMs} />
+            )}
           </Card>
           {call.corrections && (
             <Card title="Corrections">
@@ -279,7 +283,8 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   );
 };
 
-const Payment: FC<{ call: ReadCallData }> = ({ call: { payg, status, chargeLines: lines = [], reversedAt } }) => {
+const Payment: FC<{ call: ReadCallData; nowMs: number }> = ({ call, nowMs }) => {
+  const { payg, status, chargeLines: lines = [], reversedAt } = call;
   const { usingCredit, chargeNanoUsd, markupPercent } = payg;
   if (!usingCredit) return <p class="quiet">Nobody is charged: the plan includes the call, or only counts it.</p>;
   const charge = chargeNanoUsd === null ? null : BigInt(chargeNanoUsd);
@@ -294,7 +299,7 @@ const Payment: FC<{ call: ReadCallData }> = ({ call: { payg, status, chargeLines
             [chargeLineText(kind, markupPercent), <Usd nano={BigInt(amountNanoUsd)} show={show} />] as const,
         ),
         [
-          'Charge',
+          reversedAt === undefined ? 'Charge' : 'Charge before the reversal',
           charge === null ? (
             status === 'IN_PROGRESS' ? (
               'known at the end'
@@ -307,20 +312,47 @@ const Payment: FC<{ call: ReadCallData }> = ({ call: { payg, status, chargeLines
             </strong>
           ),
         ],
-        [
-          'Given back',
-          reversedAt !== undefined && charge !== null && charge !== 0n ? 'all of it: the call was reversed' : undefined,
-        ],
         ['Charged by', payg.basis && 'its hold, until what it used has a price'],
         ['Markup', lines.length > 0 || markupPercent === null ? undefined : `${markupPercent}%`],
-        [
-          'Settlement',
-          payg.settlementStatus && (
-            <Badge tone={STATUS_TONES[payg.settlementStatus] ?? 'plain'}>{words(payg.settlementStatus)}</Badge>
-          ),
-        ],
-        ['Why it failed', payg.settlementFailureReason ?? undefined],
+        ...(reversedAt === undefined ? settlementFacts(payg) : reversalFacts(call, reversedAt, show, nowMs)),
       ]}
     />
   );
 };
+
+type Fact = readonly [string, Child | undefined];
+
+const settlementFacts = ({ settlementStatus, settlementFailureReason }: ReadCallData['payg']): Fact[] => [
+  [
+    'Settlement',
+    settlementStatus && <Badge tone={STATUS_TONES[settlementStatus] ?? 'plain'}>{words(settlementStatus)}</Badge>,
+  ],
+  ['Why it failed', settlementFailureReason ?? undefined],
+];
+
+/** A reversal takes the whole charge back, so nothing stays charged. */
+function reversalFacts(
+  { corrections = [] }: ReadCallData,
+  reversedAt: string,
+  show: (nano: bigint) => string,
+  nowMs: number,
+): Fact[] {
+  const returned = -BigInt(corrections.find(({ kind }) => kind === 'REVERSED')?.differenceNanoUsd ?? 0);
+  return [
+    [
+      'Given back',
+      <>
+        <Usd nano={returned} show={show} /> <Time at={reversedAt} nowMs={nowMs} />
+      </>,
+    ],
+    [
+      'Stays charged',
+      <>
+        <strong>
+          <Usd nano={0n} />
+        </strong>{' '}
+        <Badge tone="warn">reversed</Badge>
+      </>,
+    ],
+  ];
+}
