@@ -81,7 +81,7 @@ function fieldsOfMeter(path: string, meter: CustomMeter | undefined): Fields {
 }
 
 /** The plan document that the fields describe, not yet validated. */
-export function planOfFields(fields: Fields): unknown {
+export function planOfFields(fields: Fields) {
   const unit = text(fields, 'replenish.unit');
   const rolling = [typedNumber(fields, 'rollingCalls.limit'), typedNumber(fields, 'rollingCalls.windowSeconds')];
   const [limit, windowSeconds] = rolling;

@@ -20,18 +20,23 @@ import { count, words } from '../ui/format.ts';
 import type { Fields } from './context.ts';
 import { fieldLabel, isRecord } from './field-words.ts';
 import { instantIn, shownInstant } from './form-instants.ts';
+import type { NameIn } from './page-input.ts';
 import { isChecked, lines, numberIn, text, texts, typedNumber } from './submitted.ts';
 
-interface OfBody {
-  operation: Operation;
+interface OfBody<O extends Operation = Operation> {
+  operation: O;
 }
 
 /**
  * The body of a submitted form, not yet validated. `paths` names the fields of the form, if these are not all fields of
  * the body. An empty field is left out, or is `null` if the contract allows it.
  */
-export function bodyIn({ operation }: OfBody, fields: Fields, paths?: readonly string[]): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
+export function bodyIn<O extends Operation>(
+  { operation }: OfBody<O>,
+  fields: Fields,
+  paths?: readonly string[],
+): { [Name in NameIn<O, 'body'>]?: unknown } {
+  const body: { [Name in NameIn<O, 'body'>]?: unknown } = {};
   for (const field of bodyFields(operation, paths)) {
     const value = valueIn(field, fields);
     if (value !== undefined) setAt(body, field.path.split('.'), value);
@@ -42,7 +47,13 @@ export function bodyIn({ operation }: OfBody, fields: Fields, paths?: readonly s
 /** The fields in the order of `paths`, or of the contract. */
 function bodyFields({ body }: Operation, paths: readonly string[] | undefined): InputField[] {
   const fields = body ? inputFields(body, { inner: true }) : [];
-  return paths ? paths.flatMap((path) => fields.find((field) => field.path === path) ?? []) : fields;
+  return paths ? paths.map((path) => fieldAt(fields, path)) : fields;
+}
+
+function fieldAt(fields: readonly InputField[], path: string): InputField {
+  const found = fields.find((field) => field.path === path);
+  if (!found) throw new Error(`the body has no field "${path}"`);
+  return found;
 }
 
 function valueIn({ path, kind, choices, nullable, required, format, mayBeEmpty }: InputField, fields: Fields): unknown {

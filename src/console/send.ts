@@ -12,10 +12,10 @@ import { canonicalJson } from '../domain/canonical.ts';
 import { idempotencySpace } from '../operator/identity.ts';
 import type { AnyInput, Requester, UseCase } from '../operator/operation.ts';
 import { sha256Hex } from '../platform/hash.ts';
-import type { PageRequest } from '../platform/page.ts';
 import type { FormState } from '../ui/form.tsx';
 import { deferrer } from './caller.ts';
 import type { ConsoleContext, ConsoleEnv } from './context.ts';
+import type { PageInput } from './page-input.ts';
 
 /** Digits of the content's hash in the idempotency key. */
 const HASH_DIGITS = 24;
@@ -30,24 +30,21 @@ export class RoleRequired extends HTTPException {
   }
 }
 
-interface Sent {
-  params?: Readonly<Record<string, unknown>>;
-  body?: unknown;
-}
-
 /**
  * Sends a form. Missing parameters come from the page's path. If a form is sent twice with the same content, it takes
  * effect once. The default idempotency key is the submission's id with a hash of the content, so that changed content,
  * after a step back in the browser, has another key.
  */
-export async function send<O extends Operation>(
+export async function send<O extends Operation, Given extends object>(
   c: ConsoleContext,
   useCase: UseCase<O>,
-  { params, body }: Sent = {},
+  given?: PageInput<O, 'params' | 'body', Given>,
   idempotencyKey?: string,
 ): Promise<AnswerOf<O>> {
   const { operation } = useCase;
+  const { params, body } = given ?? {};
   requireRole(c, operation);
+  requireNames(operation, { params });
   const input = checked(operation, { params: { ...c.req.param(), ...params }, body });
   if (!input.ok) return input;
   // PUT and PATCH set a value. If they are sent again they set it again, because it may have changed since.
@@ -56,23 +53,19 @@ export async function send<O extends Operation>(
   return useCase.run(requesterIn(c, operation, key), input.value);
 }
 
-interface Asked {
-  params?: Readonly<Record<string, unknown>>;
-  query?: Readonly<Record<string, unknown>>;
-  page?: PageRequest;
-}
-
 /** Items of a list that a page loads, unless it requests another number. */
 const ITEMS_MAX = 200;
 
 /** Loads the answer of an operation. Missing parameters come from the page's path. */
-export async function load<O extends Operation>(
+export async function load<O extends Operation, Given extends object>(
   c: ConsoleContext,
   useCase: UseCase<O>,
-  { params, query = {}, page = { limit: ITEMS_MAX, after: null } }: Asked = {},
+  given?: PageInput<O, 'params' | 'query' | 'page', Given>,
 ): Promise<AnswerOf<O>> {
   const { operation, isList } = useCase;
+  const { params, query = {}, page = { limit: ITEMS_MAX, after: null } } = given ?? {};
   requireRole(c, operation);
+  requireNames(operation, { params, query });
   const input = checked(operation, { params: { ...c.req.param(), ...params }, query });
   if (!input.ok) return input;
   const requester = requesterIn(c, operation, null);
@@ -96,6 +89,15 @@ export function sends({ operation }: { operation: Operation }): MiddlewareHandle
 function requireRole(c: ConsoleContext, operation: Operation): void {
   const lacked = lackedRole(c, operation);
   if (lacked !== null) throw new RoleRequired(lacked);
+}
+
+/** A schema drops a name that it does not have, and the answer would be wider than meant. Such a name is a bug. */
+function requireNames(operation: Operation, given: Partial<Record<'params' | 'query', object | undefined>>): void {
+  for (const part of ['params', 'query'] as const) {
+    const names = operation[part]?.shape ?? {};
+    const unknown = Object.keys(given[part] ?? {}).find((name) => !(name in names));
+    if (unknown !== undefined) throw new Error(`${operation.operationId} has no "${unknown}" in its ${part}`);
+  }
 }
 
 /** The state of a form to show again, with the submitted values and their errors. */

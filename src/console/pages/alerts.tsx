@@ -17,6 +17,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
+import { queryIn } from '../page-input.ts';
 import { refused } from '../refused.tsx';
 import { load, refusalDetails } from '../send.ts';
 import { page } from '../shell.tsx';
@@ -26,9 +27,7 @@ const PAGE_SIZE = 50;
 export function mountAlerts(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/alerts', async (c) => {
     const { organizationId } = c.get('organization');
-    const asked = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'trail'),
-    );
+    const asked = queryIn(c, readOrganizationEvents);
     const pageAsked = pageRequest({ limit: PAGE_SIZE, cursor: asked.cursor }) ?? { limit: PAGE_SIZE, after: null };
     const answer = await load(c, readOrganizationEvents, { query: asked, page: pageAsked });
     // If a filter is refused, all events are shown.

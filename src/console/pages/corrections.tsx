@@ -180,7 +180,7 @@ function callKey(c: ConsoleContext) {
 }
 
 /** The fields as a body of the operator API. */
-function amendmentIn(fields: Fields): unknown {
+function amendmentIn(fields: Fields) {
   const [code, message] = [optionalText(fields, 'error.code'), optionalText(fields, 'error.message')];
   return {
     ...bodyIn(operatorAmendCall, fields, [...NAMED, ...QUANTITIES, 'reason']),

@@ -17,6 +17,7 @@ import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callsPath, customerPath, organizationPath } from '../context.ts';
 import { ModelLink } from '../model-name.tsx';
+import { queryIn } from '../page-input.ts';
 import { refused } from '../refused.tsx';
 import { load, refusalDetails, send } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
@@ -27,9 +28,7 @@ export function mountSamples(app: Hono<ConsoleEnv>): void {
   app.get('/organizations/:org/samples', async (c) => {
     const { organizationId } = c.get('organization');
     const path = organizationPath(organizationId, 'samples');
-    const values = Object.fromEntries(
-      Object.entries(c.req.query()).filter(([name, value]) => value !== '' && name !== 'done' && name !== 'trail'),
-    );
+    const values = queryIn(c, listSamples);
     const asked = pageRequest({ limit: PAGE_SIZE, cursor: values.cursor }) ?? { limit: PAGE_SIZE, after: null };
     const answer = await load(c, listSamples, { query: values, page: asked });
     // If a filter is refused, all samples are shown.

@@ -25,7 +25,7 @@ export function mountSampling(app: Hono<ConsoleEnv>): void {
   });
 }
 
-function readPolicy(fields: Fields): unknown {
+function readPolicy(fields: Fields) {
   const percent = typedNumber(fields, 'percent');
   // Divides by 100 without the rounding of binary fractions.
   const rate = typeof percent === 'number' ? Number((percent / 100).toPrecision(15)) : percent;

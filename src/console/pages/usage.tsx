@@ -37,9 +37,10 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const nowMs = Date.now();
     const asked = filled(c.req.query());
     const days = parseAskedDays(asked, nowMs);
+    const { feature } = asked;
+    const customerId = asked.customerId === undefined ? undefined : asCustomerId(asked.customerId);
     // The charts have whole UTC days.
-    const query = { ...asked, ...days.dates, timezone: 'UTC' };
-    const { customerId, feature } = asked;
+    const query = { customerId, feature, ...days.dates, timezone: 'UTC' };
     const narrowed = customerId !== undefined || feature !== undefined;
     const organization = c.get('organization');
     const answer = await load(c, readOrganizationUsage, { query });
@@ -48,7 +49,7 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
     const filter = {
       fromMs: Date.parse(period.startedAt),
       toMs: Date.parse(period.endedAt),
-      customerId: customerId === undefined ? undefined : asCustomerId(customerId),
+      customerId,
       feature,
     };
     const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
