@@ -4,16 +4,19 @@
  * A value may be used until `ttlMs` after the moment before its read began. A change is acknowledged only after that
  * time has passed, so once it is acknowledged nobody uses the old value. In the second half of its life a value is read
  * anew in the background, so that requests for busy keys never wait for a read. While the source fails, the last value
- * read stays in use up to `STALE_MAX_MS`, so that metering goes on while D1 is away.
+ * read stays in use, so that metering goes on while D1 is away: up to `UNCHANGED_MAX_MS` if another source says that it
+ * has not changed, up to `UNCONFIRMED_MAX_MS` if nobody can say so, and no longer if it has changed.
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
-import { MINUTE_MS } from '../platform/time.ts';
+import { HOUR_MS, MINUTE_MS } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 
 /** A missing value is remembered for less time, so that a new one works soon. */
 const MISSING_TTL_MS = 1_000;
-/** How long a value may be used while its source fails. */
-const STALE_MAX_MS = 10 * MINUTE_MS;
+/** How long a value may be used while its source fails, and nobody can say whether it has changed. */
+const UNCONFIRMED_MAX_MS = 10 * MINUTE_MS;
+/** The same if another source says that it has not changed. */
+const UNCHANGED_MAX_MS = HOUR_MS;
 /** After a failure the source is not asked again for this long. */
 const RETRY_MS = 1_000;
 /** A source that does not answer counts as failed. */
@@ -22,7 +25,7 @@ const READ_TIMEOUT_MS = 3_000;
 interface Entry<Value> {
   value: Value | null;
   readAtMs: number;
-  /** The time of the last failed read while this value was past its life. */
+  /** The time of the last failed read after which this value could still be used. */
   failedAtMs?: number;
   /** No background read before this. */
   refreshAtMs: number;
@@ -36,7 +39,8 @@ export class ConfigCache<Value> {
   }
 
   /**
-   * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request. If
+   * The value of `key`, from memory or through `load`. `defer` keeps a background read alive beyond the request. While
+   * `load` fails, `hasChanged` says from another source whether the value has changed since its read, or throws. If
    * memory has no usable value, it throws the error of `load`.
    */
   async get(
@@ -44,6 +48,7 @@ export class ConfigCache<Value> {
     ttlMs: number,
     load: () => Promise<Value | null>,
     defer: (work: Promise<unknown>) => void,
+    hasChanged?: (value: Value, readAtMs: number) => Promise<boolean>,
   ): Promise<Value | null> {
     const entry = this.#entries.get(key);
     const nowMs = Date.now();
@@ -54,14 +59,13 @@ export class ConfigCache<Value> {
       }
       return entry.value;
     }
-    const usable = entry && entry.value !== null && nowMs - entry.readAtMs < STALE_MAX_MS ? entry : null;
-    if (usable?.failedAtMs !== undefined && nowMs - usable.failedAtMs < RETRY_MS) return usable.value;
+    if (entry?.failedAtMs !== undefined && nowMs - entry.failedAtMs < RETRY_MS) return entry.value;
     try {
       return await this.#read(key, ttlMs, load);
     } catch (error) {
-      if (!usable) throw error;
-      usable.failedAtMs = Date.now();
-      return usable.value;
+      if (!entry || !(await mayStay(entry, hasChanged))) throw error;
+      entry.failedAtMs = Date.now();
+      return entry.value;
     }
   }
 
@@ -81,6 +85,21 @@ export class ConfigCache<Value> {
     }
     return value;
   }
+}
+
+/** Whether a value that its source does not confirm may be used. */
+async function mayStay<Value>(
+  { value, readAtMs }: Entry<Value>,
+  hasChanged?: (value: Value, readAtMs: number) => Promise<boolean>,
+): Promise<boolean> {
+  const ageMs = Date.now() - readAtMs;
+  if (value === null || ageMs >= UNCHANGED_MAX_MS) return false;
+  try {
+    if (hasChanged) return !(await hasChanged(value, readAtMs));
+  } catch {
+    // Then nobody can say.
+  }
+  return ageMs < UNCONFIRMED_MAX_MS;
 }
 
 function entryTtlMs(entry: Entry<unknown>, ttlMs: number): number {

@@ -17,6 +17,7 @@ import type { Env } from '../env.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { log } from '../platform/log.ts';
 import { HOUR_MS } from '../platform/time.ts';
+import { hasChangedSince } from './change-marks.ts';
 import { ConfigCache } from './config-cache.ts';
 import { configDatabase } from './database.ts';
 import { withRetentionDefaults } from './kept-part.ts';
@@ -105,7 +106,7 @@ export async function findCredential(
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
   const load = () => loadCredential(env, eq(apiKeys.keyHash, keyHash), defer);
-  return unlessExpired(await cache.value.get(keyHash, env.CONFIG_TTL_MS, load, defer));
+  return unlessExpired(await cache.value.get(keyHash, env.CONFIG_TTL_MS, load, defer, askForChange(env)));
 }
 
 /** The credential of the key that a session was issued for; `null` for a revoked or expired one. */
@@ -115,8 +116,13 @@ export async function findCredentialById(
   defer: (work: Promise<unknown>) => void,
 ): Promise<Credential | null> {
   const load = () => loadCredential(env, eq(apiKeys.keyId, keyId), defer);
-  return unlessExpired(await cache.value.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer));
+  return unlessExpired(await cache.value.get(`id ${keyId}`, env.CONFIG_TTL_MS, load, defer, askForChange(env)));
 }
+
+const askForChange =
+  (env: Env) =>
+  ({ organization }: Credential, readAtMs: number) =>
+    hasChangedSince(env, organization.organizationId, readAtMs);
 
 /** A remembered credential also ends at its instant. */
 function unlessExpired(credential: Credential | null): Credential | null {

@@ -3,6 +3,7 @@
  * value that isolates cache is acknowledged only when none of them uses the old value any more.
  */
 
+import { markChange } from '../config/change-marks.ts';
 import type { Statement } from '../config/database.ts';
 import { commitStatements, findStoredAnswer, isTaken, type StoredAnswer } from '../config/operator-changes.ts';
 import { type Accepted, type Answer, accept, type ErrorCode, refuse } from '../contract/errors.ts';
@@ -81,6 +82,7 @@ async function commit<Data, Code extends string>(
   const { actor, correlationId } = request;
   const event = { atMs: nowMs, actor, action, organizationId, subject, before, after, correlationId };
   const stored = await toStoredAnswer(request, answer, nowMs);
+  const marked = decision.replaces && organizationId !== null ? markChange(request.env, organizationId) : null;
   try {
     await commitStatements(request.env, decision.statements, event, stored);
   } catch (error) {
@@ -90,6 +92,8 @@ async function commit<Data, Code extends string>(
     // Another request has created the row that this one was to create: decide again on the present state.
     if (mayDecideAgain && isTaken(error)) return null;
     throw error;
+  } finally {
+    await marked;
   }
   await Promise.all([
     wakeAfterChange(request.env, organizationId, action),
