@@ -113,15 +113,38 @@ export const NeedsAttention: FC<{ attention: Attention }> = ({ attention: { item
   </Card>
 );
 
+/** The same behind one line, for a page with another subject. */
+export const FoldedAttention: FC<{ attention: Attention }> = ({ attention }) => {
+  const kinds = [...Map.groupBy(attention.items, ({ kind }) => kind)];
+  const found = kinds.map(([kind, items]) => headline(kind, items));
+  const unread = attention.notRead.length > 0 ? ['some things could not be read'] : [];
+  return (
+    <details class="fold">
+      <summary>
+        {found.length + unread.length === 0
+          ? 'Nothing needs attention'
+          : `Needs attention: ${[...found, ...unread].join(', ')}`}
+      </summary>
+      <NeedsAttention attention={attention} />
+    </details>
+  );
+};
+
+/** For example `2 customers near a limit`. */
+function headline(kind: AttentionKind, items: readonly AttentionItem[]): string {
+  const { title } = WORDS[kind];
+  const total = items.reduce((sum, item) => sum + item.count, 0);
+  return items.some(({ isMore }) => isMore) ? `More than ${title(total)}` : title(total);
+}
+
 const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: boolean }> = ({
   kind,
   items,
   several,
 }) => {
-  const { title, why } = WORDS[kind];
+  const { why } = WORDS[kind];
   const [first, ...others] = items;
-  const total = items.reduce((sum, item) => sum + item.count, 0);
-  const text = items.some(({ isMore }) => isMore) ? `More than ${title(total)}` : title(total);
+  const text = headline(kind, items);
   return (
     <li>
       <strong>{first && others.length === 0 ? <a href={itemHref(first)}>{text}</a> : text}</strong>

@@ -11,7 +11,7 @@ import { words } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { Table } from '../ui/table.tsx';
 import { callPath } from './context.ts';
-import { STATUS_TONES } from './statuses.ts';
+import { STATUS_TONES, statusWords } from './statuses.ts';
 
 interface CallStateProps {
   status: string;
@@ -21,7 +21,7 @@ interface CallStateProps {
 
 export const CallState: FC<CallStateProps> = ({ status, isReversed, usageSource }) => (
   <>
-    <Badge tone={STATUS_TONES[status] ?? 'plain'}>{words(status)}</Badge>
+    <Badge tone={STATUS_TONES[status] ?? 'plain'}>{statusWords(status)}</Badge>
     {isProvisional(usageSource) && (
       <>
         {' '}

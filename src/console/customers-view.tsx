@@ -12,6 +12,7 @@ import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { customerPath, organizationPath, planPath } from './context.ts';
+import { changeWords } from './cost.tsx';
 
 /** The smallest share of failed calls that the list shows. */
 const FAILING_SHARE = 0.1;
@@ -139,7 +140,7 @@ const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = 
   const { costNanoUsd, costBeforeNanoUsd, calls, unpricedCalls } = figures;
   const isUnknown = calls > 0 && calls === unpricedCalls;
   const change =
-    costBeforeNanoUsd === null || isUnknown ? null : costChange({ nano: costNanoUsd, before: costBeforeNanoUsd });
+    costBeforeNanoUsd === null || isUnknown ? null : changeWords({ now: costNanoUsd, before: costBeforeNanoUsd });
   return (
     <span>
       {isUnknown ? <span class="quiet">not known</span> : <Usd nano={costNanoUsd} show={show} />}
@@ -155,20 +156,6 @@ const Cost: FC<{ figures: CustomerFigures; show: (nano: NanoUsd) => string }> = 
     </span>
   );
 };
-
-/** From this ratio on, a change reads "times as much" instead of percent. */
-const TIMES_FROM = 2;
-/** The smallest change, as a share, that is shown as one. */
-const SAME_BELOW = 0.01;
-
-/** The change of a cost since the period before, in words; `null` if both are zero. */
-export function costChange({ nano, before }: { nano: NanoUsd; before: NanoUsd }): string | null {
-  if (before <= 0n) return nano > 0n ? 'new' : null;
-  const ratio = Number(nano) / Number(before);
-  if (Math.abs(ratio - 1) < SAME_BELOW) return 'as before';
-  if (ratio >= TIMES_FROM) return `${count(Math.round(ratio * 10) / 10)} times as much`;
-  return ratio > 1 ? `up ${percent(ratio - 1)}` : `down ${percent(1 - ratio)}`;
-}
 
 const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) => string }> = ({ figures, show }) => {
   const earnings = figures?.earnings;

@@ -1,6 +1,7 @@
 /**
- * The color tone of each status.
+ * The color tone of each status, and its name.
  */
+import { words } from '../ui/format.ts';
 import type { Tone } from '../ui/parts.tsx';
 
 export const STATUS_TONES: Readonly<Record<string, Tone>> = {
@@ -19,3 +20,10 @@ export const STATUS_TONES: Readonly<Record<string, Tone>> = {
   MEDIUM: 'warn',
   HIGH: 'bad',
 };
+
+const NAMES: Readonly<Record<string, string>> = { NOT_ALLOWED: 'Denied', TIMEOUT: 'Timed out' };
+
+/** The name of a call's status or outcome. */
+export function statusWords(status: string): string {
+  return NAMES[status] ?? words(status);
+}

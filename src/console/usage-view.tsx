@@ -4,14 +4,13 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import type { Figures, UsageSummaryData } from '../contract/usage-summary.ts';
 import { formatUsd, NANO_PER_USD, type NanoUsd, usd } from '../domain/money.ts';
-import type { DayUsage } from '../operator/service-usage.ts';
 import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 import type { Course, UsageCourse } from '../readings/usage/course.ts';
 import { type Series, TimeChart } from '../ui/charts.tsx';
 import { compact, compactPlural, count, dayMonth, hourOfDay, percent, usdParts } from '../ui/format.ts';
 import { Card, Compact, Empty, Stat } from '../ui/parts.tsx';
 import { Ranking } from '../ui/small-charts.tsx';
-import { costText, isCostUnknown, KnownCost, withoutPrice } from './cost.tsx';
+import { CostStat, costText, isCostUnknown, KnownCost } from './cost.tsx';
 import { ModelName } from './model-name.tsx';
 
 export interface GroupUsage {
@@ -26,47 +25,30 @@ const RANKED_MAX = 8;
 /** The most rows below them: groups with calls without a price, which are not ranked by cost. */
 const UNPRICED_MAX = 4;
 
-export const UsageTotals: FC<
-  PropsWithChildren<{
-    days: readonly DayUsage[];
-    /** The address of the list of calls without a price. */
-    unpricedHref?: string | undefined;
-  }>
-> = ({ days, unpricedHref, children }) => {
-  const sum = (of: (day: DayUsage) => number) => days.reduce((total, day) => total + of(day), 0);
-  const nano = (of: (day: DayUsage) => NanoUsd) => days.reduce((total, day) => total + of(day), 0n);
-  const cost = nano((day) => day.costNanoUsd);
-  const provisional = nano((day) => day.provisionalCostNanoUsd);
-  const calls = sum((day) => day.calls);
-  const unpriced = sum((day) => day.unpricedCalls);
-  const lacks = `${cost > 0n ? '+ ' : ''}${withoutPrice(unpriced)}`;
+export const UsageTotals: FC<PropsWithChildren<{ summary: UsageSummaryData; unpricedHref: string }>> = ({
+  summary: { totals, byDay, byOutcome },
+  unpricedHref,
+  children,
+}) => {
+  const denied = byOutcome.find(({ outcome }) => outcome === 'NOT_ALLOWED')?.calls ?? 0;
+  const perDay = `${compact(totals.calls / Math.max(1, byDay.length))} a day`;
   return (
     <dl class="stats">
-      <Stat
-        label="Cost"
-        sub={
-          unpriced === 0 && provisional === 0n ? (
-            'every call is priced'
-          ) : (
-            <>
-              {unpriced > 0 && (unpricedHref === undefined ? lacks : <a href={unpricedHref}>{lacks}</a>)}
-              {unpriced > 0 && provisional > 0n && ', '}
-              {provisional > 0n && `${usd(provisional)} of it provisional`}
-            </>
-          )
-        }
-      >
-        <KnownCost costNanoUsd={cost} unpricedCalls={unpriced} />
-      </Stat>
+      <CostStat
+        costNanoUsd={BigInt(totals.costUsdNano)}
+        unpricedCalls={totals.unpricedCalls}
+        provisionalCostNanoUsd={BigInt(totals.provisionalCostUsdNano)}
+        unpricedHref={unpricedHref}
+      />
       {children}
-      <Stat label="Calls" sub={`${compact(calls / Math.max(1, days.length))} a day`}>
-        <Compact value={calls} />
+      <Stat label="Calls" sub={denied === 0 ? perDay : `${perDay}, ${count(denied)} denied`}>
+        <Compact value={totals.calls} />
       </Stat>
       <Stat label="Tokens in" sub="cache reads included">
-        <Compact value={sum((day) => day.inputTokens)} />
+        <Compact value={totals.inputTokens} />
       </Stat>
       <Stat label="Tokens out" sub="reasoning included">
-        <Compact value={sum((day) => day.outputTokens)} />
+        <Compact value={totals.outputTokens} />
       </Stat>
     </dl>
   );

@@ -1,152 +1,105 @@
 /**
- * The usage of the first organizations for the overview: each organization by itself, and the course of all together by
- * model.
+ * The usage of the first organizations for the overview: what each cost and called in the last 30 days, beside the 30
+ * days before them.
  */
 
-import { keptPart } from '../config/kept-part.ts';
+import { keptPart, usageKeptSinceMs } from '../config/kept-part.ts';
 import type { Organization } from '../contract/operator.ts';
 import type { NanoUsd } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { sumUsage, type UsageGroup } from '../history/usage.ts';
+import { sumUsage } from '../history/usage.ts';
 import { log } from '../platform/log.ts';
-import { DAY_MS } from '../platform/time.ts';
-import { readModelUses } from '../readings/radar/read-radar.ts';
-import { readUsageCourse, sumCourses, type UsageCourse } from '../readings/usage/course.ts';
+import { DAY_MS, HOUR_MS } from '../platform/time.ts';
 
+/** UTC days, today included. */
 export const OVERVIEW_DAYS = 30;
+/** A call has one of four outcomes. */
+const OUTCOMES_MAX = 4;
 
-export interface DayUsage {
-  startMs: number;
+/** What calls came to in some days. */
+export interface UsageTotals {
+  /** Calls that ended or were denied, as everywhere in usage. */
   calls: number;
+  failedCalls: number;
+  deniedCalls: number;
   unpricedCalls: number;
-  inputTokens: number;
-  outputTokens: number;
   costNanoUsd: NanoUsd;
   /** The part of the cost from calls whose usage is partial or estimated. */
   provisionalCostNanoUsd: NanoUsd;
 }
 
-/** The most groups of a feature or customer and organization in the rankings. */
-const GROUPS_MAX = 12;
-/** The most models that the charts name: those with the highest cost. */
-const CHARTED_MODELS_MAX = 3;
-
-/** The usage of a model; all models are included, so that those without a price are not left out. */
-type ModelUsage = Pick<UsageGroup, 'key' | 'calls' | 'unpricedCalls' | 'costNanoUsd'>;
-
 export interface OrganizationUsage {
   organization: Organization;
-  /** Its figures could not be read: they are missing here. */
-  unread: boolean;
-  days: DayUsage[];
-  models: ModelUsage[];
-  features: UsageGroup[];
-  customers: UsageGroup[];
+  /** `null` if its figures could not be read. */
+  figures: {
+    now: UsageTotals;
+    /** The same days, up to the same hour, 30 days earlier; `null` if they are no longer kept. */
+    before: UsageTotals | null;
+    callsByDay: number[];
+  } | null;
 }
 
-export interface ServiceUsage {
-  organizations: OrganizationUsage[];
-  /** The course of the organizations that could be read; `null` if none could. */
-  course: UsageCourse | null;
-}
-
-export async function readServiceUsage(
+export function readServiceUsage(
   env: Env,
   organizations: readonly Organization[],
   nowMs: number,
-): Promise<ServiceUsage> {
-  const usage = await Promise.all(organizations.map((organization) => readUsage(env, organization, nowMs)));
-  const models = highestCost(usage.flatMap((one) => one.models));
-  const courses = await Promise.all(
-    usage.filter(({ unread }) => !unread).map(({ organization }) => readCourse(env, organization, models, nowMs)),
+): Promise<OrganizationUsage[]> {
+  return Promise.all(
+    organizations.map(async (organization) => {
+      try {
+        return { organization, figures: await readFigures(env, organization, nowMs) };
+      } catch (error) {
+        // The other organizations are shown all the same.
+        log('warn', 'organization_usage_not_read', { organizationId: organization.organizationId }, error);
+        return { organization, figures: null };
+      }
+    }),
   );
-  const [first, ...others] = courses.filter((course) => course !== null);
-  return { organizations: usage, course: first ? sumCourses([first, ...others]) : null };
 }
 
-/** If the figures of one organization cannot be read, the others are shown all the same. */
-async function readUsage(env: Env, organization: Organization, nowMs: number): Promise<OrganizationUsage> {
+async function readFigures(env: Env, organization: Organization, nowMs: number) {
   const { organizationId } = organization;
-  const days = lastDays(nowMs);
-  try {
-    const [sums, models] = await Promise.all([
-      sumDays(env, organization, days, nowMs),
-      readModelUses(env, { organizationId, retention: organization }, nowMs),
-    ]);
-    return { organization, unread: false, days, models, ...sums };
-  } catch (error) {
-    log('warn', 'organization_usage_not_read', { organizationId }, error);
-    return { organization, unread: true, days: lastDays(nowMs), models: [], features: [], customers: [] };
-  }
+  const fromMs = nowMs - (nowMs % DAY_MS) - (OVERVIEW_DAYS - 1) * DAY_MS;
+  const days = Array.from({ length: OVERVIEW_DAYS }, (_, place) => {
+    const startMs = fromMs + place * DAY_MS;
+    return { startMs, endMs: startMs + DAY_MS };
+  });
+  const period = keptPart({ fromMs, toMs: fromMs + OVERVIEW_DAYS * DAY_MS }, organization, nowMs);
+  const [beforeMs, untilMs] = [fromMs, nowMs - (nowMs % HOUR_MS) + HOUR_MS].map(
+    (atMs) => atMs - OVERVIEW_DAYS * DAY_MS,
+  );
+  const earlier = { fromMs: beforeMs ?? 0, toMs: untilMs ?? 0 };
+  const isKept = usageKeptSinceMs(organization, nowMs) <= earlier.fromMs;
+  const [now, before] = await Promise.all([
+    sumUsage(env, organizationId, period, ['day', 'outcome'], OUTCOMES_MAX, days),
+    isKept ? sumUsage(env, organizationId, earlier, ['outcome'], OUTCOMES_MAX) : null,
+  ]);
+  const callsByDay = days.map(() => 0);
+  for (const { key, calls } of now.day) callsByDay[Number(key)] = calls;
+  return { now: totalsOfOutcomes(now.outcome), before: before && totalsOfOutcomes(before.outcome), callsByDay };
 }
 
-async function sumDays(env: Env, organization: Organization, days: DayUsage[], nowMs: number) {
-  const { organizationId } = organization;
-  const borders = days.map(({ startMs }) => ({ startMs, endMs: startMs + DAY_MS }));
-  const dimensions = ['day', 'feature', 'customer'] as const;
-  const period = keptPart(overviewPeriod(days), organization, nowMs);
-  const { day, feature, customer } = await sumUsage(env, organizationId, period, dimensions, GROUPS_MAX, borders);
-  for (const group of day) addTo(days[Number(group.key)], group);
-  return { features: feature, customers: customer };
+type OutcomeSums = Omit<UsageTotals, 'failedCalls' | 'deniedCalls'> & { key: string };
+
+function totalsOfOutcomes(outcomes: readonly OutcomeSums[]): UsageTotals {
+  return addTotals(
+    outcomes.map(({ key, ...sums }) => ({
+      ...sums,
+      failedCalls: key === 'FAILED' ? sums.calls : 0,
+      deniedCalls: key === 'NOT_ALLOWED' ? sums.calls : 0,
+    })),
+  );
 }
 
-async function readCourse(
-  env: Env,
-  { organizationId }: Organization,
-  models: readonly string[],
-  nowMs: number,
-): Promise<UsageCourse | null> {
-  try {
-    return await readUsageCourse(env, organizationId, overviewPeriod(lastDays(nowMs)), models, nowMs);
-  } catch (error) {
-    log('warn', 'organization_course_not_read', { organizationId }, error);
-    return null;
-  }
-}
-
-function highestCost(models: readonly ModelUsage[]): string[] {
-  return [...Map.groupBy(models, ({ key }) => key)]
-    .map(([key, same]) => ({ key, costNanoUsd: same.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n) }))
-    .sort((a, b) => (a.costNanoUsd < b.costNanoUsd ? 1 : a.costNanoUsd > b.costNanoUsd ? -1 : 0))
-    .slice(0, CHARTED_MODELS_MAX)
-    .map(({ key }) => key);
-}
-
-function lastDays(nowMs: number): DayUsage[] {
-  const firstMs = nowMs - (nowMs % DAY_MS) - (OVERVIEW_DAYS - 1) * DAY_MS;
-  return Array.from({ length: OVERVIEW_DAYS }, (_, index) => emptyDay(firstMs + index * DAY_MS));
-}
-
-function overviewPeriod([first]: readonly DayUsage[]): { fromMs: number; toMs: number } {
-  const fromMs = first?.startMs ?? 0;
-  return { fromMs, toMs: fromMs + OVERVIEW_DAYS * DAY_MS };
-}
-
-/** The days of all organizations together. */
-export function sumOfDays(usage: readonly OrganizationUsage[]): DayUsage[] {
-  const days = usage[0]?.days.map(({ startMs }) => emptyDay(startMs)) ?? [];
-  for (const one of usage) for (const [index, day] of one.days.entries()) addTo(days[index], day);
-  return days;
-}
-
-function emptyDay(startMs: number): DayUsage {
+export function addTotals(parts: readonly UsageTotals[]): UsageTotals {
+  const sum = (of: (part: UsageTotals) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const nano = (of: (part: UsageTotals) => NanoUsd) => parts.reduce((total, part) => total + of(part), 0n);
   return {
-    startMs,
-    calls: 0,
-    unpricedCalls: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    costNanoUsd: 0n,
-    provisionalCostNanoUsd: 0n,
+    calls: sum(({ calls }) => calls),
+    failedCalls: sum(({ failedCalls }) => failedCalls),
+    deniedCalls: sum(({ deniedCalls }) => deniedCalls),
+    unpricedCalls: sum(({ unpricedCalls }) => unpricedCalls),
+    costNanoUsd: nano(({ costNanoUsd }) => costNanoUsd),
+    provisionalCostNanoUsd: nano(({ provisionalCostNanoUsd }) => provisionalCostNanoUsd),
   };
-}
-
-function addTo(day: DayUsage | undefined, usage: Omit<DayUsage, 'startMs'>): void {
-  if (!day) return;
-  day.calls += usage.calls;
-  day.unpricedCalls += usage.unpricedCalls;
-  day.inputTokens += usage.inputTokens;
-  day.outputTokens += usage.outputTokens;
-  day.costNanoUsd += usage.costNanoUsd;
-  day.provisionalCostNanoUsd += usage.provisionalCostNanoUsd;
 }

@@ -4,7 +4,7 @@
  * counts and turns its pages by links alone.
  */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { costChange } from '../../src/console/customers-view.tsx';
+import { changeWords } from '../../src/console/cost.tsx';
 import { usd } from '../../src/domain/money.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { deliverToD1, operator } from '../support/worker.ts';
@@ -176,5 +176,5 @@ test.each([
   [950n, 1_000n, 'down 5%'],
   [4_250n, 1_000n, '4.3 times as much'],
 ])('%d after %d is %j', (nano, before, said) => {
-  expect(costChange({ nano, before })).toBe(said);
+  expect(changeWords({ now: nano, before })).toBe(said);
 });

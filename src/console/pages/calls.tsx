@@ -22,6 +22,7 @@ import { instantFields, readInstants } from '../form-instants.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
+import { statusWords } from '../statuses.ts';
 import { check } from '../submitted.ts';
 
 const PAGE_SIZE = 50;
@@ -140,7 +141,11 @@ const Filters: FC<{ path: string; state: FormState }> = ({ path, state }) => (
   <GetForm label="Calls" action={path} state={state}>
     <div class="filters">
       <TextField name="customerId" label="Customer id" />
-      <Select name="status" label="State" options={[['', 'All'], ...CALL_STATUSES.map(named)]} />
+      <Select
+        name="status"
+        label="State"
+        options={[['', 'All'], ...CALL_STATUSES.map((status) => [status, statusWords(status)] as const)]}
+      />
       <Select name="reason" label="Denial reason" options={[['', 'Any'], ...DENIAL_CODES.map(named)]} />
       <TextField name="model" label="Model" />
       <TextField name="feature" label="Feature" />
@@ -201,7 +206,8 @@ function shownFilter(name: string, value: string): string {
   if (name === 'from' || name === 'to')
     return `${moment(Date.parse(readInstants({ [name]: value })[name] ?? value))} UTC`;
   if (name === 'priced') return value === 'true' ? 'known' : 'not known';
-  return name === 'status' || name === 'reason' ? words(value) : value;
+  if (name === 'status') return statusWords(value);
+  return name === 'reason' ? words(value) : value;
 }
 
 const NoCalls: FC<{ path: string; narrowed: boolean; setup: string }> = ({ path, narrowed, setup }) =>

@@ -1,45 +1,36 @@
 /**
- * The whole service at a glance: usage of all organizations, a line for each of them, and the state of the service.
+ * The whole service at a glance: what needs a person, what changed against the 30 days before, a line for each
+ * organization, and the state of the service. Who used what is on the page Usage of an organization.
  */
 
 import type { Hono } from 'hono';
-import type { Child, FC } from 'hono/jsx';
+import type { FC } from 'hono/jsx';
 import type { z } from 'zod';
 import { ATTENTION_ORGANIZATIONS_MAX, type Attention } from '../../contract/attention.ts';
 import type { CatalogInfo } from '../../contract/catalog.ts';
 import type { Health, Organization, OrganizationSetup } from '../../contract/operator.ts';
-import { asCustomerId, type OrganizationId } from '../../domain/ids.ts';
+import { usd } from '../../domain/money.ts';
 import { gatherAttention } from '../../operator/attention.ts';
 import { readCatalog } from '../../operator/catalog.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { listOrganizationPage } from '../../operator/organizations.ts';
-import {
-  type OrganizationUsage,
-  OVERVIEW_DAYS,
-  readServiceUsage,
-  type ServiceUsage,
-  sumOfDays,
-} from '../../operator/service-usage.ts';
+import { addTotals, type OrganizationUsage, OVERVIEW_DAYS, readServiceUsage } from '../../operator/service-usage.ts';
 import { byteSize, count, plural } from '../../ui/format.ts';
-import { Badge, Card, Compact, Empty, Facts, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Compact, Empty, Facts, Nothing, Stat, Time } from '../../ui/parts.tsx';
 import { Sparkline } from '../../ui/small-charts.tsx';
-import { Table } from '../../ui/table.tsx';
+import { type Column, Table } from '../../ui/table.tsx';
 import { NeedsAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
-import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
-import { Cost } from '../cost.tsx';
+import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { Cost, CostStat, changeWords } from '../cost.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
-import { ModelName } from '../model-name.tsx';
 import { load } from '../send.ts';
 import { SetupLine } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
-import { type GroupUsage, UsageCharts, UsageRanking, UsageTotals } from '../usage-view.tsx';
 
 /** The most new organizations whose setup is read. */
 const SETUPS_MAX = 3;
-/** The most organizations that are listed beside a name they share. */
-const NAMED_MAX = 3;
 
 export function mountOverview(app: Hono<ConsoleEnv>): void {
   app.get('/', async (c) => {
@@ -55,7 +46,7 @@ export function mountOverview(app: Hono<ConsoleEnv>): void {
       load(c, readCatalog),
       health,
     ]);
-    const setups = await readSetups(c, usage.organizations, nowMs);
+    const setups = await readSetups(c, usage, nowMs);
     return page(
       c,
       {
@@ -88,7 +79,7 @@ interface Setup {
 async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[], nowMs: number): Promise<Setup[]> {
   const hidden = hiddenSetups(c);
   const looksNew = (one: OrganizationUsage) =>
-    !one.unread && totalCost(one) === 0n && !hidden.includes(one.organization.organizationId);
+    one.figures?.now.costNanoUsd === 0n && !hidden.includes(one.organization.organizationId);
   const organizations = usage.filter(looksNew).slice(0, SETUPS_MAX);
   const setups = await Promise.all(
     organizations.map(async ({ organization }) => ({
@@ -100,7 +91,7 @@ async function readSetups(c: ConsoleContext, usage: readonly OrganizationUsage[]
 }
 
 interface OverviewProps {
-  usage: ServiceUsage;
+  usage: OrganizationUsage[];
   attention: Attention;
   setups: Setup[];
   nowMs: number;
@@ -108,15 +99,8 @@ interface OverviewProps {
   catalog: z.infer<typeof CatalogInfo> | null;
 }
 
-/** In an operator's order of reading: tasks, totals, their parts, and the state of the service. */
-const Overview: FC<OverviewProps> = ({
-  usage: { organizations, course },
-  attention,
-  setups,
-  nowMs,
-  health,
-  catalog,
-}) => {
+/** In an operator's order of reading: tasks, changes, organizations, and the state of the service. */
+const Overview: FC<OverviewProps> = ({ usage: organizations, attention, setups, nowMs, health, catalog }) => {
   const running = <Running nowMs={nowMs} health={health} catalog={catalog} />;
   if (organizations.length === 0) {
     return (
@@ -131,59 +115,23 @@ const Overview: FC<OverviewProps> = ({
       </>
     );
   }
-  const days = sumOfDays(organizations);
-  const fromMs = days[0]?.startMs ?? nowMs;
-  const total = days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
   const [only, ...others] = organizations;
-  const single = others.length === 0 ? only : undefined;
+  const single = others.length === 0 ? only?.organization : undefined;
   return (
     <>
       <NeedsAttention attention={attention} />
       <Setups setups={setups} />
-      <UsageTotals
-        days={days}
-        unpricedHref={single ? organizationPath(single.organization.organizationId, 'unpriced') : '#attention'}
+      <Changes
+        usage={organizations}
+        unpricedHref={single ? organizationPath(single.organizationId, 'unpriced') : '#attention'}
       />
-      {course && <UsageCharts course={course} linkOf={single && callsOn(single.organization.organizationId)} />}
-      <div class="grid thirds">
-        <UsageRanking
-          title="By model"
-          total={total}
-          groups={merged(organizations, ({ models }) => models, {
-            absent: 'not reported',
-            name: (key) => <ModelName name={key} />,
-            href: (organizationId, key) =>
-              `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ model: key, from: iso(fromMs) })}`,
-          })}
-        />
-        <UsageRanking
-          title="By feature"
-          total={total}
-          groups={merged(organizations, ({ features }) => features, {
-            absent: 'none',
-            name: (key) => key,
-            href: (organizationId, feature) =>
-              `${organizationPath(organizationId)}?${new URLSearchParams({ feature })}`,
-          })}
-        />
-        <UsageRanking title="By customer" total={total} groups={mergeCustomers(organizations)} />
-      </div>
-      {single && !single.unread ? null : (
-        <Card title="Organizations">
-          <Table caption="Organizations" rows={organizations} columns={ORGANIZATION_COLUMNS} />
-        </Card>
-      )}
+      <Card title="Organizations">
+        <Table caption="Organizations" rows={organizations} columns={ORGANIZATION_COLUMNS} />
+      </Card>
       {running}
     </>
   );
 };
-
-const iso = (atMs: number) => new Date(atMs).toISOString();
-
-function callsOn(organizationId: OrganizationId) {
-  return ({ fromMs, toMs }: { fromMs: number; toMs: number }) =>
-    `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ from: iso(fromMs), to: iso(toMs) })}`;
-}
 
 const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
   setups.length === 0 ? null : (
@@ -196,115 +144,74 @@ const Setups: FC<{ setups: Setup[] }> = ({ setups }) =>
     </Card>
   );
 
-const totalCost = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.costNanoUsd, 0n);
-const totalUnpriced = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.unpricedCalls, 0);
-const totalCalls = ({ days }: OrganizationUsage) => days.reduce((sum, day) => sum + day.calls, 0);
+/** The figures of the organizations together. The change is known if the earlier days of all of them are kept. */
+const Changes: FC<{ usage: readonly OrganizationUsage[]; unpricedHref: string }> = ({ usage, unpricedHref }) => {
+  const known = usage.flatMap(({ figures }) => figures ?? []);
+  const now = addTotals(known.map((figures) => figures.now));
+  const kept = known.flatMap((figures) => figures.before ?? []);
+  const before = kept.length === known.length ? addTotals(kept) : null;
+  const isPriced = now.unpricedCalls === 0 && before?.unpricedCalls === 0;
+  return (
+    <dl class="stats">
+      <CostStat
+        {...now}
+        unpricedHref={unpricedHref}
+        note={isPriced && sinceBefore(now.costNanoUsd, before.costNanoUsd, usd)}
+      />
+      {COUNTED.map(([label, name]) => (
+        <Stat label={label} sub={before && sinceBefore(now[name], before[name], count)}>
+          <Compact value={now[name]} />
+        </Stat>
+      ))}
+    </dl>
+  );
+};
 
-const ORGANIZATION_COLUMNS = [
+const COUNTED = [
+  ['Calls', 'calls'],
+  ['Failed calls', 'failedCalls'],
+  ['Denied calls', 'deniedCalls'],
+] as const;
+
+/** For example `up 12.5%, $4.00 in the 30 days before`. */
+function sinceBefore<Value extends bigint | number>(now: Value, before: Value, show: (value: Value) => string): string {
+  const change = changeWords({ now, before });
+  return `${change === null ? '' : `${change}, `}${show(before)} in the ${OVERVIEW_DAYS} days before`;
+}
+
+const ORGANIZATION_COLUMNS: Column<OrganizationUsage>[] = [
   {
     title: 'Organization',
     heading: true,
-    cell: ({ organization }: OrganizationUsage) => (
-      <a href={organizationPath(organization.organizationId)}>{organization.name}</a>
-    ),
+    cell: ({ organization }) => <a href={organizationPath(organization.organizationId)}>{organization.name}</a>,
   },
   {
     title: 'Default plan',
-    cell: ({ organization }: OrganizationUsage) => organization.defaultPlanId ?? <Badge tone="warn">none</Badge>,
+    cell: ({ organization }) => organization.defaultPlanId ?? <Badge tone="warn">none</Badge>,
   },
   {
     title: 'Calls a day',
-    cell: ({ organization, days, unread }: OrganizationUsage) =>
-      unread ? (
-        <Badge tone="bad">its figures cannot be read</Badge>
-      ) : (
+    cell: ({ organization, figures }) =>
+      figures ? (
         <Sparkline
-          values={days.map(({ calls }) => calls)}
+          values={figures.callsByDay}
           label={`Calls a day of ${organization.name}`}
           format={(calls) => plural(calls, 'call')}
         />
+      ) : (
+        <Badge tone="bad">its figures cannot be read</Badge>
       ),
   },
+  { title: 'Calls', figure: true, cell: ({ figures }) => figures && <Compact value={figures.now.calls} /> },
+  { title: 'Failed', figure: true, cell: ({ figures }) => figures && <Compact value={figures.now.failedCalls} /> },
+  { title: 'Denied', figure: true, cell: ({ figures }) => figures && <Compact value={figures.now.deniedCalls} /> },
+  { title: 'Cost', figure: true, phone: 'figure', cell: ({ figures }) => figures && <Cost {...figures.now} /> },
   {
-    title: 'Calls',
+    title: 'Cost before',
     figure: true,
-    cell: (usage: OrganizationUsage) => !usage.unread && <Compact value={totalCalls(usage)} />,
-  },
-  {
-    title: 'Cost',
-    figure: true,
-    cell: (usage: OrganizationUsage) =>
-      !usage.unread && <Cost costNanoUsd={totalCost(usage)} unpricedCalls={totalUnpriced(usage)} />,
+    cell: ({ figures }) => (figures?.before ? <Cost {...figures.before} /> : <Nothing />),
   },
 ];
-
-interface Naming {
-  /** The name for calls without a name. */
-  absent: string;
-  name: (key: string) => Child;
-  href: (organizationId: OrganizationId, key: string) => string;
-}
-
-type Group = Pick<GroupUsage, 'calls' | 'unpricedCalls' | 'costNanoUsd'> & { key: string };
-
-/**
- * Merges groups with the same name, the highest cost first. If a group is in one organization, its name is a link; else
- * each organization is.
- */
-function merged(
-  usage: readonly OrganizationUsage[],
-  getGroups: (one: OrganizationUsage) => readonly Group[],
-  { absent, name, href }: Naming,
-): GroupUsage[] {
-  const groups = usage.flatMap((one) => getGroups(one).map((group) => ({ ...group, organization: one.organization })));
-  return [...Map.groupBy(groups, ({ key }) => key)]
-    .map(([key, same]) => ({
-      name:
-        key === '' ? (
-          <span class="quiet">{absent}</span>
-        ) : same.length === 1 && same[0] ? (
-          <a href={href(same[0].organization.organizationId, key)}>{name(key)}</a>
-        ) : (
-          <>
-            {name(key)}
-            <span class="quiet named">
-              {same.slice(0, NAMED_MAX).map(({ organization }) => (
-                <a href={href(organization.organizationId, key)}>{organization.name}</a>
-              ))}
-              {same.length > NAMED_MAX && `and ${count(same.length - NAMED_MAX)} more`}
-            </span>
-          </>
-        ),
-      calls: same.reduce((sum, { calls }) => sum + calls, 0),
-      unpricedCalls: same.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0),
-      costNanoUsd: same.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n),
-    }))
-    .sort(byCost);
-}
-
-function mergeCustomers(usage: readonly OrganizationUsage[]): GroupUsage[] {
-  return usage
-    .flatMap(({ organization, customers }) =>
-      customers.map(({ key, calls, unpricedCalls, costNanoUsd }) => ({
-        name: (
-          <>
-            <a href={customerPath({ organizationId: organization.organizationId, customerId: asCustomerId(key) })}>
-              {key}
-            </a>
-            {usage.length > 1 && <span class="quiet"> {organization.name}</span>}
-          </>
-        ),
-        calls,
-        unpricedCalls,
-        costNanoUsd,
-      })),
-    )
-    .sort(byCost);
-}
-
-function byCost(a: GroupUsage, b: GroupUsage): number {
-  return a.costNanoUsd === b.costNanoUsd ? b.calls - a.calls : a.costNanoUsd < b.costNanoUsd ? 1 : -1;
-}
 
 /** The state of the service. */
 const Running: FC<Pick<OverviewProps, 'nowMs' | 'health' | 'catalog'>> = ({ nowMs, health, catalog }) => (

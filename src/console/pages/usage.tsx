@@ -1,5 +1,6 @@
 /**
- * Usage of one organization over a period of days, by every dimension, optionally for one customer or one feature.
+ * Who used what of one organization: usage over a period of days, by every dimension, optionally for one customer or one
+ * feature.
  */
 
 import type { Hono } from 'hono';
@@ -13,12 +14,11 @@ import { gatherAttention } from '../../operator/attention.ts';
 import { checkHealth } from '../../operator/health.ts';
 import { findSetup } from '../../operator/organization-setup.ts';
 import { readOrganizationUsage } from '../../operator/readings.ts';
-import type { DayUsage } from '../../operator/service-usage.ts';
 import { readUsageCourse, type UsageCourse } from '../../readings/usage/course.ts';
 import { type FormState, GetForm, TextField } from '../../ui/form.tsx';
-import { plural, timeSpan, words } from '../../ui/format.ts';
+import { plural, timeSpan } from '../../ui/format.ts';
 import { Card, Empty, Notice, Time } from '../../ui/parts.tsx';
-import { NeedsAttention } from '../attention-view.tsx';
+import { FoldedAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { type AskedDays, completeSinceText, parseAskedDays, RangeTabs } from '../day-range.tsx';
@@ -27,6 +27,7 @@ import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { load, refusalDetails } from '../send.ts';
 import { Checklist } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
+import { statusWords } from '../statuses.ts';
 import { ModelAndFeatureRankings, SummaryRanking, UsageCharts, UsageTotals } from '../usage-view.tsx';
 
 /** The most models that the charts name, by cost. */
@@ -112,7 +113,7 @@ function usagePage(c: ConsoleContext, asked: Asked, days: AskedDays, read: Read 
       actions: <RangeTabs path={path} query={kept(asked)} range={days.range} />,
     },
     <>
-      {read?.attention && <NeedsAttention attention={read.attention} />}
+      {read?.attention && <FoldedAttention attention={read.attention} />}
       {read?.setup && (
         <Checklist organizationId={organizationId} setup={read.setup} origin={new URL(c.req.url).origin} />
       )}
@@ -165,12 +166,6 @@ interface SummaryProps {
 }
 
 const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId, asked, days }) => {
-  const byDay: DayUsage[] = data.byDay.map((day) => ({
-    ...day,
-    startMs: Date.parse(day.startedAt),
-    costNanoUsd: BigInt(day.costUsdNano),
-    provisionalCostNanoUsd: BigInt(day.provisionalCostUsdNano),
-  }));
   const { startedAt, endedAt } = data.period;
   const callsOfModel = (model: string) =>
     `${path}/calls?${new URLSearchParams({ ...kept(asked), model, from: startedAt, to: endedAt })}`;
@@ -182,7 +177,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           figures follow.
         </Notice>
       )}
-      <UsageTotals days={byDay} unpricedHref={`${path}/unpriced`}>
+      <UsageTotals summary={data} unpricedHref={`${path}/unpriced`}>
         {earned && (
           <EarnedStats
             earned={earned}
@@ -221,7 +216,7 @@ const Summary: FC<SummaryProps> = ({ data, earned, course, path, organizationId,
           title="By outcome"
           groups={data.byOutcome}
           totals={data.totals}
-          nameOf={({ outcome }) => words(outcome)}
+          nameOf={({ outcome }) => statusWords(outcome)}
         />
       </div>
     </>

@@ -82,33 +82,13 @@ function buildCourse(usage: readonly CourseUsage[], model: string | null, length
   };
 }
 
-/** The courses of several organizations added up, for the same period and the same models. */
-export function sumCourses(courses: readonly [UsageCourse, ...UsageCourse[]]): UsageCourse {
-  const [first] = courses;
-  const sum = (of: (course: UsageCourse) => Course | undefined) =>
-    courses
-      .map(of)
-      .filter((course) => course !== undefined)
-      .reduce(plus);
+function less(course: Course, part: Course): Course {
+  const numbers = (values: number[], of: number[]) => values.map((value, place) => value - (of[place] ?? 0));
   return {
-    ...first,
-    all: sum(({ all }) => all),
-    models: first.models.map(({ model }, place) => ({ model, ...sum(({ models }) => models[place]) })),
-    others: sum(({ others }) => others),
-    before: sum(({ before }) => before),
-  };
-}
-
-const plus = (course: Course, more: Course) => combined(course, more, 1);
-const less = (course: Course, part: Course) => combined(course, part, -1);
-
-function combined(course: Course, other: Course, sign: 1 | -1): Course {
-  const numbers = (values: number[], of: number[]) => values.map((value, place) => value + sign * (of[place] ?? 0));
-  return {
-    calls: numbers(course.calls, other.calls),
-    unpricedCalls: numbers(course.unpricedCalls, other.unpricedCalls),
-    inputTokens: numbers(course.inputTokens, other.inputTokens),
-    outputTokens: numbers(course.outputTokens, other.outputTokens),
-    costNanoUsd: course.costNanoUsd.map((value, place) => value + BigInt(sign) * (other.costNanoUsd[place] ?? 0n)),
+    calls: numbers(course.calls, part.calls),
+    unpricedCalls: numbers(course.unpricedCalls, part.unpricedCalls),
+    inputTokens: numbers(course.inputTokens, part.inputTokens),
+    outputTokens: numbers(course.outputTokens, part.outputTokens),
+    costNanoUsd: course.costNanoUsd.map((value, place) => value - (part.costNanoUsd[place] ?? 0n)),
   };
 }
