@@ -2,9 +2,8 @@
  * The model radar on the command line, and the condition under which it fails a pipeline.
  */
 import { ModelRadarQuery } from '../contract/model-radar.ts';
-import { nanoFromUsd } from '../domain/money.ts';
 import type { Data } from './operator-client.ts';
-import { counts, dollars, indent, showField, table } from './table.ts';
+import { counts, dollars, indent, showField, table, usd } from './table.ts';
 
 type Radar = Data<'readOrganizationModelRadar'>;
 type Item = Radar['items'][number];
@@ -27,9 +26,10 @@ export function showRadar({ items, catalogVersion, degraded }: Radar): string {
     'Days left': ({ daysLeft }) => daysLeft,
     Why: ({ reasons }) => reasons,
     Calls: counts(({ usage }) => usage.calls),
-    Cost: dollars(({ usage }) => (usage.costUSD === null ? null : nanoFromUsd(usage.costUSD))),
+    Cost: dollars(({ usage }) => usage.costUsdNano),
     Replacement: ({ replacement }) => replacement.modelKey,
     'Cost there': (item) => costThere(item),
+    Difference: (item) => differenceText(item),
     Customers: ({ customerCount }) => customerCount,
     Mappings: ({ mappings }) => mappings,
   });
@@ -44,6 +44,15 @@ export function showRadar({ items, catalogVersion, degraded }: Radar): string {
 function costThere({ replacementCostUSD, notPriced }: Item): string | null {
   if (replacementCostUSD === null) return null;
   return `${showField('costUSD', replacementCostUSD)}${notPriced.length > 0 ? ' *' : ''}`;
+}
+
+/** `$1.20 more (+12.5%)`; nothing if the two costs are not of the same usage. */
+function differenceText(item: Item): string | null {
+  const { replacementDifferenceUsdNano: nano, replacementDifferencePercent: percent } = item;
+  if (nano === null) return null;
+  const amount = usd(nano.replace('-', ''));
+  const share = percent === null ? '' : ` (${percent > 0 ? '+' : ''}${percent}%)`;
+  return `${amount} ${nano.startsWith('-') ? 'less' : 'more'}${share}`;
 }
 
 function warningLines({ modelKey, replacement, notPriced }: Item): string[] {

@@ -8,8 +8,8 @@ import { joined, readBounded, readHead, readRequest } from '../platform/bytes.ts
 
 export type FormBody = { kind: 'form'; data: FormData } | { kind: 'too large'; bound: string };
 
-/** The most fields of a form. The largest form, a plan, has about forty. */
-const FIELDS_MAX = 1_000;
+/** The most fields of a form. The mappings have about four for each model, and other forms at most fifty. */
+const FIELDS_MAX = 2_000;
 /** The bytes that are read to find the first field, with its boundary and its headers. */
 const HEAD_BYTES = 1_024;
 const AMPERSAND = 0x26;

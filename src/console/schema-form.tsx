@@ -1,9 +1,11 @@
 /**
  * Forms from an operation's schema. The type of a body's field determines its control, its name in words is the label,
  * and the contract's description is the hint. The fields show stored values, and submitted values are read back into a
- * body.
+ * body. A part of a body that repeats, such as the entry of a list, has a schema of its own, and the names of its fields
+ * begin with its path in the body.
  */
 import type { Child, FC } from 'hono/jsx';
+import type { z } from 'zod';
 import { type InputField, inputFields } from '../contract/input-fields.ts';
 import type { Operation } from '../contract/operations.ts';
 import {
@@ -36,17 +38,26 @@ export function bodyIn<O extends Operation>(
   fields: Fields,
   paths?: readonly string[],
 ): { [Name in NameIn<O, 'body'>]?: unknown } {
-  const body: { [Name in NameIn<O, 'body'>]?: unknown } = {};
-  for (const field of bodyFields(operation, paths)) {
-    const value = valueIn(field, fields);
-    if (value !== undefined) setAt(body, field.path.split('.'), value);
-  }
-  return body;
+  return objectIn<NameIn<O, 'body'>>(fieldsOf(operation.body, paths), fields);
 }
 
-/** The fields in the order of `paths`, or of the contract. */
-function bodyFields({ body }: Operation, paths: readonly string[] | undefined): InputField[] {
-  const fields = body ? inputFields(body, { inner: true }) : [];
+/** The object of submitted fields. The names of its fields in the form begin with `prefix`. */
+export function objectIn<Name extends string>(
+  known: readonly InputField[],
+  fields: Fields,
+  prefix = '',
+): { [Each in Name]?: unknown } {
+  const object: { [Each in Name]?: unknown } = {};
+  for (const field of known) {
+    const value = valueIn({ ...field, path: prefix + field.path }, fields);
+    if (value !== undefined) setAt(object, field.path.split('.'), value);
+  }
+  return object;
+}
+
+/** The fields of a schema in the order of `paths`, or of the contract. */
+export function fieldsOf(schema: z.ZodType | undefined, paths?: readonly string[]): InputField[] {
+  const fields = schema ? inputFields(schema, { inner: true }) : [];
   return paths ? paths.map((path) => fieldAt(fields, path)) : fields;
 }
 
@@ -83,8 +94,12 @@ function setAt(into: Record<string, unknown>, [name = '', ...rest]: string[], va
 
 /** The form fields with the stored values of a body. */
 export function storedIn({ operation }: OfBody, stored: object): FormState {
-  const values = bodyFields(operation, undefined).map((field) => [field.path, shown(field, stored)] as const);
-  return { values: Object.fromEntries(values), details: [] };
+  return { values: storedValues(fieldsOf(operation.body), stored), details: [] };
+}
+
+/** The values of an object's fields by their names in the form. */
+export function storedValues(known: readonly InputField[], stored: object, prefix = ''): FormState['values'] {
+  return Object.fromEntries(known.map((field) => [prefix + field.path, shown(field, stored)]));
 }
 
 function shown({ path, choices, format }: InputField, stored: object): string | string[] {
@@ -97,12 +112,13 @@ function shown({ path, choices, format }: InputField, stored: object): string | 
 }
 
 /** Texts and options of a page that replace those of the contract. */
-interface Override {
+export interface Override {
   label?: string;
   hint?: Child;
   options?: Options;
   required?: boolean;
   placeholder?: string;
+  focus?: boolean;
 }
 
 interface BodyFieldsProps {
@@ -114,18 +130,31 @@ interface BodyFieldsProps {
 
 export const BodyFields: FC<BodyFieldsProps> = ({ of, paths, overrides = {} }) => (
   <>
-    {bodyFields(of.operation, paths).map((field) => (
-      <BodyField field={field} override={overrides[field.path] ?? {}} />
+    {fieldsOf(of.operation.body, paths).map((field) => (
+      <SchemaField field={field} override={overrides[field.path] ?? {}} />
     ))}
   </>
 );
 
-const BodyField: FC<{ field: InputField; override: Override }> = ({ field, override }) => {
+interface SchemaFieldProps {
+  field: InputField;
+  override: Override;
+  /** The beginning of its name in the form. */
+  prefix?: string;
+}
+
+export const SchemaField: FC<SchemaFieldProps> = ({ field, override, prefix = '' }) => {
   const { path, kind, choices, required, nullable, format, isShare } = field;
   const own = choices?.map((choice) => [choice, words(choice)] as const);
   const { options = own && (required && !nullable ? own : [['', ''] as const, ...own]), ...others } = override;
   const label = format === 'date-time' ? `${fieldLabel(path)} (UTC)` : fieldLabel(path);
-  const named = { name: path, label, hint: fieldHint(field), required: required && kind !== 'list', ...others };
+  const named = {
+    name: prefix + path,
+    label,
+    hint: fieldHint(field),
+    required: required && kind !== 'list',
+    ...others,
+  };
   if (kind === 'boolean') return <Checkbox {...named} />;
   if (kind === 'list' && choices) return <CheckGroup {...named} options={override.options ?? own ?? []} />;
   if (options)

@@ -46,6 +46,9 @@ const policy = {
     .describe('What the replacement must be known to have'),
 };
 
+/** What an operator sets of a model and its autopilot. */
+export const AutopilotPolicy = z.object(policy);
+
 const memory = {
   switchedFrom: model.optional().describe('The model before the last switch; absent if there was none'),
   switchedAt: instant.optional().describe('When that was'),

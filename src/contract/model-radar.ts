@@ -64,6 +64,7 @@ const RadarItem = z.object({
       inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),
       outputTokens: sum.describe('Completion tokens, reasoning included'),
       costUSD: z.number().nullable().describe('Recorded cost at vendors; null if no call has a known one'),
+      costUsdNano: z.string().nullable().describe('The same cost, exact, in nano-USD'),
     })
     .describe('In the period'),
   replacementCostUSD: z
@@ -72,6 +73,17 @@ const RadarItem = z.object({
     .describe(
       "What the same calls would have cost on the replacement at today's price, without `notPriced`; null without a replacement, or if it has no price",
     ),
+  replacementCostUsdNano: z.string().nullable().describe('The same cost, exact, in nano-USD'),
+  replacementDifferenceUsdNano: z
+    .string()
+    .nullable()
+    .describe(
+      'How much more the replacement would have cost, below zero how much less, exact, in nano-USD; null if the two costs are not of the same usage: one is not known, `notPriced` names something, or a call has no recorded cost',
+    ),
+  replacementDifferencePercent: z
+    .number()
+    .nullable()
+    .describe('The same difference in percent of the recorded cost; null also if that is 0'),
   notPriced: z
     .array(z.string())
     .describe('What `replacementCostUSD` does not include: components without a rate, and calls that cannot be priced'),

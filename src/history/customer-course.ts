@@ -1,6 +1,5 @@
 /**
- * Recent activity of the customers of a page, from D1: the cost of days, failed calls, and their use of some models;
- * and the users of a model.
+ * Recent activity of the customers of a page, from D1: the cost of days, failed calls, and their use of some models.
  */
 
 import { sql } from 'drizzle-orm';
@@ -85,36 +84,6 @@ export async function readCustomerCourses(
   for (const { customerId, value } of ofUsed)
     Object.assign(courses.get(customerId) ?? {}, { models: JSON.parse(value) });
   return courses;
-}
-
-export interface ModelCustomers {
-  customers: number;
-  /** The customers with the most days of use. */
-  customerIds: CustomerId[];
-}
-
-/** The users of each model: customers with calls under one of its names that have cost something since a UTC day. */
-export async function findCustomersOfModels(
-  env: Env,
-  organizationId: OrganizationId,
-  { namesOfModels, sinceMs, limit }: { namesOfModels: readonly (readonly string[])[]; sinceMs: number; limit: number },
-): Promise<ModelCustomers[]> {
-  if (namesOfModels.length === 0) return [];
-  const db = await database(env, organizationId);
-  const queries = namesOfModels.map(
-    (names) => sql`SELECT customer_id AS customerId, COUNT(*) OVER () AS customers
-      FROM ${customerDays} INDEXED BY customer_days_by_model
-      WHERE organization_id = ${organizationId} AND paid_model IN (SELECT value FROM json_each(${JSON.stringify(names)}))
-        AND day_ms >= ${sinceMs} AND calls > 0
-      GROUP BY customer_id ORDER BY COUNT(*) DESC, customer_id LIMIT ${limit}`,
-  );
-  const found = await db.$client.batch<{ customerId: CustomerId; customers: number }>(
-    queries.map((one) => prepare(db, one)),
-  );
-  return found.map(({ results }) => ({
-    customers: results[0]?.customers ?? 0,
-    customerIds: results.map(({ customerId }) => customerId),
-  }));
 }
 
 /** A border before the first use has no total. */

@@ -244,6 +244,8 @@ interface TextProps extends FieldProps {
   placeholder?: string;
   /** A valid value, for the field's error message. */
   example?: string;
+  /** Whether the field has the focus when the page opens, if no field has an error. */
+  focus?: boolean;
 }
 
 /** The length of `2026-11-25T09:30`. If the step is a minute, browsers omit zero seconds and refuse other seconds. */
@@ -256,6 +258,7 @@ export const TextField: FC<TextProps> = (props) => {
   return (
     <Field {...props} error={error}>
       <input
+        autofocus={props.focus}
         id={fieldId(name)}
         name={name}
         type={type}

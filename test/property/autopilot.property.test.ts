@@ -6,10 +6,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Catalog, CatalogModel } from '../../src/catalog/model.ts';
 import { NO_REVIEWS } from '../../src/catalog/reviews.ts';
-import { aliasLines, formatLines, parseAliases, parseEntries } from '../../src/console/mapping-lines.ts';
 import { CAPABILITIES } from '../../src/contract/model-lookup.ts';
-import { SetModelsRequest } from '../../src/contract/model-mappings.ts';
-import { type AutopilotEntry, SWITCH_SOURCES } from '../../src/domain/model-mappings.ts';
+import type { AutopilotEntry } from '../../src/domain/model-mappings.ts';
 import { buildRate, type RateCard } from '../../src/domain/price.ts';
 import { NO_USAGE } from '../../src/domain/usage.ts';
 import { decideSwitch, dueSwitch, findSuccessor } from '../../src/readings/radar/autopilot.ts';
@@ -87,49 +85,6 @@ test('a switch is made on its day, within the bound, with everything that is req
       expect(decision.to === 'openai/new').toBe(isWithin && hasAll && credentials);
       if (decision.to !== null) expect(decide((hundredths + wider) / 100)?.to).toBe('openai/new');
       else expect(decision.refused.reasons.length).toBeGreaterThan(0);
-    }),
-  );
-});
-
-test("what the console's lines say is what the mappings say", () => {
-  const names = fc.stringMatching(/^[a-z0-9][a-z0-9./-]{0,30}$/).filter((name) => !name.startsWith('service/'));
-  const entries = fc.array(
-    fc.oneof(
-      names,
-      fc
-        .record(
-          {
-            model: names,
-            switchTo: fc.constantFrom(...SWITCH_SOURCES),
-            switchDaysBefore: fc.nat(365),
-            maxPriceIncreasePercent: fc.integer({ min: 0, max: 100_000 }).map((hundredths) => hundredths / 100),
-            requiredCapabilities: capabilities,
-            memory: fc.option(names),
-          },
-          {
-            requiredKeys: ['model', 'switchTo', 'switchDaysBefore', 'maxPriceIncreasePercent', 'requiredCapabilities'],
-          },
-        )
-        .map(({ memory, ...entry }) => ({
-          ...entry,
-          ...(memory != null && { switchedFrom: memory, switchedAt: '2026-12-31T00:00:00.000Z' }),
-        })),
-    ),
-    { maxLength: 6 },
-  );
-  const aliases = fc.dictionary(
-    fc.stringMatching(/^[a-z0-9][a-z0-9._-]{0,20}$/).filter((name) => !['standard', 'premium'].includes(name)),
-    entries.filter((list) => list.length > 0),
-    { maxKeys: 4, noNullPrototype: true },
-  );
-  fc.assert(
-    fc.property(fc.record({ standard: entries, premium: entries, aliases }), (mappings) => {
-      const read = SetModelsRequest.parse({
-        standard: parseEntries(formatLines(mappings.standard)),
-        premium: parseEntries(formatLines(mappings.premium)),
-        aliases: parseAliases(aliasLines(mappings.aliases)),
-      });
-      expect(read).toEqual(mappings);
     }),
   );
 });

@@ -169,15 +169,17 @@ describe('as CSV', () => {
   const item = (change: Partial<RadarItem>): RadarItem => ({
     ...{ modelKey: 'openai/old', status: 'RETIRED', shutdownAt: '2026-01-01', daysLeft: -5, reasons: ['RETIRED'] },
     replacement: { modelKey: null, source: 'none', warnings: [] },
-    usage: { calls: 1, inputTokens: 2, outputTokens: 3, costUSD: 0.5 },
-    ...{ replacementCostUSD: null, notPriced: [], customerCount: 0, customers: [] },
+    usage: { calls: 1, inputTokens: 2, outputTokens: 3, costUSD: 0.5, costUsdNano: '500000000' },
+    ...{ replacementCostUSD: null, replacementCostUsdNano: null },
+    ...{ replacementDifferenceUsdNano: null, replacementDifferencePercent: null },
+    ...{ notPriced: [], customerCount: 0, customers: [] },
     ...{ features: [], mappings: [], plans: [], ...change },
   });
 
   test('numbers stay numbers, and quotes and commas are quoted', () => {
     const csv = radarCsv({ items: [item({ features: ['a,b', 'say "x"'] })] });
     expect(csv.split('\r\n')[1]).toBe(
-      'openai/old,RETIRED,2026-01-01,-5,RETIRED,,none,,1,2,3,0.5,,,0,,"a,b; say ""x""",,',
+      'openai/old,RETIRED,2026-01-01,-5,RETIRED,,none,,1,2,3,0.5,500000000,,,,,,0,,"a,b; say ""x""",,',
     );
   });
 });

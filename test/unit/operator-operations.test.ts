@@ -56,7 +56,6 @@ const WITHOUT_NAME: Readonly<Record<string, { page: string } | { reason: string 
   readOrganizationForecast: { page: 'customer/usage-tab.tsx' },
   readOrganizationMargin: { page: 'pages/margin.tsx' },
   listCustomerMargins: { page: 'margin-customers.tsx' },
-  readOrganizationModelRadar: { page: 'pages/ending-models.tsx' },
   readModels: { page: 'pages/models.tsx' },
   listPrices: { page: 'pages/models.tsx' },
   readPrices: { page: 'pages/models.tsx' },

@@ -336,26 +336,62 @@ describe('keys', () => {
 });
 
 describe('models, prices and vendors', () => {
-  test('map models, one per line', async () => {
-    const standard = 'openai/gpt-6-luna\r\n\r\n  a/b  ';
-    await done(`${base}/models`, `${base}/models`, { standard, premium: '', confirmed: 'a/b' });
-    expect((await operator.send('readOrganization', { params: { org } })).data.models).toEqual({
-      standard: ['openai/gpt-6-luna', 'a/b'],
-      premium: [],
+  test('map models, one in a row, with the autopilot of each', async () => {
+    const page = `${base}/models`;
+    const first = { 'standard.0.model': 'openai/gpt-6-luna', 'standard.0.switchTo': 'official' };
+    await done(page, page, { ...first, 'standard.0.maxPriceIncreasePercent': '12.5' });
+    const standard = async () => (await operator.send('readOrganization', { params: { org } })).data.models?.standard;
+    const luna = { model: 'openai/gpt-6-luna', switchTo: 'official', switchDaysBefore: 14 };
+    expect(await standard()).toEqual([{ ...luna, maxPriceIncreasePercent: 12.5, requiredCapabilities: [] }]);
+    // The row comes back as it is, and takes another one behind it.
+    await done(page, page, {
+      'standard.0.requiredCapabilities': ['tools', 'vision'],
+      'standard.1.model': '  a/b  ',
+      confirmed: 'a/b',
     });
-    await refused(`${base}/models`, `${base}/models`, { standard: 'x'.repeat(301) }, 'standard', 'at most 300');
+    expect(await standard()).toEqual([
+      { ...luna, maxPriceIncreasePercent: 12.5, requiredCapabilities: ['tools', 'vision'] },
+      'a/b',
+    ]);
+    const at = (field: string, value: string, rule: string) => refused(page, page, { [field]: value }, field, rule);
+    await at('standard.1.model', 'x'.repeat(301), 'at most 300');
+    await at('standard.0.switchDaysBefore', 'soon', 'Standard 1: days before its end: must be a number, such as 100');
+    await refused(
+      page,
+      page,
+      { 'aliases.0.alias': 'A B', 'aliases.0.model': 'gpt-6-sol' },
+      'aliases.0.alias',
+      'lower-case',
+    );
+  });
+
+  test('get a further row, and change their order, without saving and without losing what was typed', async () => {
+    const page = `${base}/models`;
+    const added = await visitor.submit(page, page, { 'premium.0.model': 'gpt-6-sol', change: 'add premium' });
+    expect([added.status, added.html.includes('name="premium.1.model"')]).toEqual([200, true]);
+    expect(added.html).toMatch(/autofocus[^>]*name="premium\.1\.model"/);
+    expect(added.html).toMatch(/name="premium\.0\.model"[^>]*value="gpt-6-sol"/);
+    const moved = await visitor.submit(page, page, { change: 'up standard 1' });
+    expect(moved.html).toMatch(/name="standard\.0\.model"[^>]*value="a\/b"/);
+    expect(moved.html).toMatch(/name="standard\.1\.model"[^>]*value="openai\/gpt-6-luna"/);
+    const { data } = await operator.send('readOrganization', { params: { org } });
+    expect([data.models?.standard.at(-1), data.models?.premium]).toEqual(['a/b', []]);
   });
 
   test('map a model that nobody knows only when it is confirmed, and suggest the one that was meant', async () => {
     const page = `${base}/models`;
-    const typed = { standard: 'openai/gpt-6-luna\r\na/b', premium: 'gpt-6-sool', aliases: 'cheap: openai/gpt-6-lun' };
+    const typed = {
+      'premium.0.model': 'gpt-6-sool',
+      'aliases.0.alias': 'cheap',
+      'aliases.0.model': 'openai/gpt-6-lun',
+    };
     const asked = await visitor.submit(page, page, typed);
     expect(asked.status).toBe(400);
-    expect(asked.text).toContain('gpt-6-sool is not in the catalog. Did you mean gpt-6-sol?');
+    expect(asked.text).toContain('Premium 1: model: gpt-6-sool is not in the catalog. Did you mean gpt-6-sol?');
     expect(asked.text).toContain('openai/gpt-6-lun is not in the catalog. Did you mean openai/gpt-6-luna?');
     // An existing mapping needs no second confirmation, and the typed values are still there.
     expect(asked.text).not.toContain('Map a/b');
-    expect(asked.html).toContain('>gpt-6-sool</textarea>');
+    expect(asked.html).toContain('value="gpt-6-sool"');
     const models = async () => (await operator.send('readOrganization', { params: { org } })).data.models;
     expect((await models())?.premium).toEqual([]);
     const half = await visitor.submit(page, page, { ...typed, confirmed: 'gpt-6-sool' });
@@ -365,7 +401,7 @@ describe('models, prices and vendors', () => {
     expect(await models()).toMatchObject({ premium: ['gpt-6-sool'], aliases: { cheap: ['openai/gpt-6-lun'] } });
     // It knows its prices, too.
     await done(page, `${base}/prices`, { modelKey: 'house/own', inputUsdPerMillion: '1', outputUsdPerMillion: '2' });
-    await done(page, page, { premium: 'house/own', aliases: '' });
+    await done(page, page, { 'premium.0.model': 'house/own', 'aliases.0.alias': '', 'aliases.0.model': '' });
     expect((await models())?.premium).toEqual(['house/own']);
   });
 

@@ -8,7 +8,7 @@ import { BUILT_IN_CATALOG } from '../../src/catalog/built-in.ts';
 import { resolvePrice } from '../../src/catalog/prices.ts';
 import { MEDIA_TYPE } from '../../src/contract/envelope.ts';
 import { asOrganizationId } from '../../src/domain/ids.ts';
-import { usdFromNano } from '../../src/domain/money.ts';
+import { formatUsd, usdFromNano } from '../../src/domain/money.ts';
 import { computeCost } from '../../src/domain/pricing.ts';
 import { takeUsage } from '../../src/domain/usage.ts';
 import { readModelTraffic } from '../../src/history/model-traffic.ts';
@@ -210,6 +210,16 @@ describe('the cost on the replacement', () => {
     }
   });
 
+  test('stands beside the recorded cost, with the difference, exact and in percent', async () => {
+    const { usage, replacementCostUsdNano, ...sol } = await item('openai/gpt-5-2025-08-07');
+    const difference = BigInt(replacementCostUsdNano ?? '') - BigInt(usage.costUsdNano ?? '');
+    expect(difference).not.toBe(0n);
+    expect(sol.replacementDifferenceUsdNano).toBe(difference.toString());
+    expect(sol.replacementDifferencePercent).toBeCloseTo((Number(difference) / Number(usage.costUsdNano)) * 100, 1);
+    const unknown = { replacementDifferenceUsdNano: null, replacementDifferencePercent: null };
+    expect(await item('no-such-model')).toMatchObject({ replacementCostUsdNano: null, ...unknown });
+  });
+
   test("at the organization's own price, which wins; what that has no rate for is named", async () => {
     const params = { org: tenant.organizationId, modelKey: 'openai/gpt-6.1-sol' };
     const rates = { inputUsdPerMillion: 1, outputUsdPerMillion: 2, strict: true };
@@ -228,6 +238,8 @@ describe('the cost on the replacement', () => {
       const nano = 271_999 * 1_000 + 272_001 * 1_000 + 2_000 * 2_000;
       expect(found.replacementCostUSD).toBe(usdFromNano(BigInt(nano)));
       expect(found.notPriced).toEqual(['input (serviceTier priority)', 'output (serviceTier priority)']);
+      // The recorded cost has these components, so the difference would compare unlike usage.
+      expect(found.replacementDifferenceUsdNano).toBeNull();
       expect(found.replacement.warnings.join()).toContain('cachedInput: no rate is published, the input rate is used');
     } finally {
       await operator.send('deletePrices', { params });
@@ -374,7 +386,7 @@ describe('where models are named', () => {
     await visitor.signIn();
     const pages = `/console/organizations/${tenant.organizationId}`;
     expect((await visitor.read('/console')).html).toContain(`href="${pages}/ending-models"`);
-    const list = (await visitor.read(`${pages}/ending-models`)).text;
+    const { text: list, html } = await visitor.read(`${pages}/ending-models`);
     expect(list).toMatch(/claude-sonnet-4-5-20250929\s+6 days left\s+6\s+2026-11-30/);
     const ending = (
       await tenant.operator.send('readOrganizationModelRadar', {
@@ -383,10 +395,12 @@ describe('where models are named', () => {
       })
     ).data.items;
     expect(ending).toHaveLength(4);
-    for (const { modelKey, usage, customers } of ending) {
+    for (const { modelKey, usage, customers, replacementCostUsdNano, replacementDifferenceUsdNano } of ending) {
       const [, row = ''] = list.split(modelKey);
-      const names = customers.map(({ customerId }) => customerId).toSorted();
+      const names = customers.map(({ customerId }) => customerId);
       expect(row).toMatch(new RegExp(`\\s${usage.calls}\\s+${names.length} customers?\\s+${names.join('\\s+')}\\s`));
+      const costs = [usage.costUsdNano, replacementCostUsdNano, replacementDifferenceUsdNano];
+      for (const nano of costs) expect(html).toContain(`<data value="${formatUsd(BigInt(nano ?? ''))}"`);
     }
     expect(ending.every(({ reasons }) => reasons.includes('ENDING') || reasons.includes('RETIRED'))).toBe(true);
     expect((await visitor.read(pages)).text).toMatch(/openai\/gpt-5-2025-08-07\s+17 days left/);

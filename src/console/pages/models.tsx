@@ -7,33 +7,34 @@ import type { FC } from 'hono/jsx';
 import { modelWarnings, type UnknownModel, unknownModels } from '../../catalog/named-models.ts';
 import { SetModelsRequest } from '../../contract/model-mappings.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
-import { entriesByMapping, entryModel, type ModelMappings, mappedModels } from '../../domain/model-mappings.ts';
+import { entriesByMapping, type ModelMappings, mappedModels } from '../../domain/model-mappings.ts';
 import { switchModelBack } from '../../operator/autopilot.ts';
 import { setModels } from '../../operator/model-mappings.ts';
 import { type DatedPrice, listDatedPrices, setPrice } from '../../operator/prices.ts';
-import {
-  BLANK,
-  CheckGroup,
-  Form,
-  type FormSecrets,
-  type FormState,
-  Submit,
-  TextArea,
-  TextField,
-} from '../../ui/form.tsx';
+import { BLANK, Form, type FormSecrets, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { plural, rateColumn } from '../../ui/format.ts';
 import { Card, Empty, Nothing, Time, Warnings } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Table } from '../../ui/table.tsx';
 import { eventsPath, renderChanges } from '../changes-view.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
-import { aliasLines, formatLines, parseAliases, parseEntries } from '../mapping-lines.ts';
+import { askedChange, MappingForm } from '../mapping-form.tsx';
+import {
+  atRow,
+  type MappingList,
+  type MappingRows,
+  mappingsBody,
+  modelsOfRows,
+  movedUp,
+  storedRows,
+  submittedRows,
+} from '../mapping-rows.ts';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn } from '../schema-form.tsx';
-import { send, wrong } from '../send.ts';
+import { refusalDetails, send, wrong } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
-import { lines, text, texts } from '../submitted.ts';
+import { text, texts } from '../submitted.ts';
 
 const RATES = [
   'inputUsdPerMillion',
@@ -51,16 +52,23 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/models', async (c) => {
     const { fields } = c.get('submitted');
-    const body = {
-      standard: parseEntries(lines(fields, 'standard')),
-      premium: parseEntries(lines(fields, 'premium')),
-      aliases: parseAliases(lines(fields, 'aliases')),
-    };
-    const requested = SetModelsRequest.safeParse(body).data;
-    const unknown = requested ? await unconfirmed(c, requested, texts(fields, 'confirmed')) : [];
-    if (unknown.length > 0) return modelsPage(c, { values: fields, details: unknown.map(toDetail) }, BLANK, unknown);
+    const { models } = c.get('organization');
+    const change = askedChange(fields);
+    if (change) {
+      const rows = submittedRows(change.kind === 'up' ? movedUp(fields, change.list, change.index) : fields, models);
+      return modelsPage(c, { rows, details: [], added: change.kind === 'add' ? change.list : null }, BLANK);
+    }
+    const rows = submittedRows(fields, models);
+    const body = mappingsBody(rows);
+    const unknown = SetModelsRequest.safeParse(body).success
+      ? await findUnconfirmed(c, rows, texts(fields, 'confirmed'))
+      : [];
+    if (unknown.length > 0) return modelsPage(c, { rows, details: unknown.map(toDetail), unknown }, BLANK);
     const answer = await send(c, setModels, { body });
-    if (!answer.ok) return modelsPage(c, wrong(c, answer.refusal), BLANK);
+    if (!answer.ok) {
+      const details = refusalDetails(answer.refusal).map((detail) => atRow(rows, detail));
+      return modelsPage(c, { rows, details }, BLANK);
+    }
     return c.redirect(`${c.req.path}?done=models`, 303);
   });
 
@@ -80,20 +88,22 @@ export function mountModels(app: Hono<ConsoleEnv>): void {
   });
 }
 
-type Unknown = UnknownModel & { field: 'standard' | 'premium' | 'aliases' };
+/** A model that the catalog does not know, with the name of its field. */
+type Unknown = UnknownModel & { field: string };
 
 /** Models that are new in the mappings, unknown to the catalog, and not confirmed by the operator. */
-async function unconfirmed(c: ConsoleContext, requested: SetModelsRequest, confirmed: readonly string[]) {
+async function findUnconfirmed(c: ConsoleContext, rows: MappingRows, confirmed: readonly string[]): Promise<Unknown[]> {
   const { organizationId, models } = c.get('organization');
   const priced = new Set((await listDatedPrices(c.env, organizationId)).map(({ modelKey }) => modelKey));
   const accepted = new Set([...confirmed, ...(models ? mappedModels(models) : [])]);
-  const { standard, premium, aliases = {} } = requested;
-  const lists = { standard, premium, aliases: Object.values(aliases).flat() };
-  return Object.entries(lists).flatMap(([field, entries]): Unknown[] => {
-    const names = entries.map(entryModel).filter((name) => !accepted.has(name));
-    const unknown = unknownModels(c.get('catalog'), names, Date.now(), priced);
-    return unknown.map((model) => ({ ...model, field: field as Unknown['field'] }));
-  });
+  const named = modelsOfRows(rows).filter(({ model }) => !accepted.has(model));
+  const unknown = unknownModels(
+    c.get('catalog'),
+    named.map(({ model }) => model),
+    Date.now(),
+    priced,
+  );
+  return unknown.map((one) => ({ ...one, field: named.find(({ model }) => model === one.name)?.field ?? '' }));
 }
 
 /** The error for an unknown model. The suggestion names a vendor only if the typed name does. */
@@ -102,12 +112,16 @@ function toDetail({ name, nearest, field }: Unknown) {
   return { path: field, message: `${name} is not in the catalog.${suggestion ? ` Did you mean ${suggestion}?` : ''}` };
 }
 
-async function modelsPage(
-  c: ConsoleContext,
-  mapping: FormState | null,
-  price: FormState,
-  unknown: readonly Unknown[] = [],
-) {
+/** The submitted mappings that the page shows again. */
+interface Submission {
+  rows: MappingRows;
+  details: FormState['details'];
+  /** The list that gets a further empty row. */
+  added?: MappingList | null;
+  unknown?: readonly Unknown[];
+}
+
+async function modelsPage(c: ConsoleContext, submission: Submission | null, price: FormState) {
   const { organizationId, models } = c.get('organization');
   const prices = await listDatedPrices(c.env, organizationId);
   const catalog = c.get('catalog');
@@ -117,21 +131,14 @@ async function modelsPage(
     subject: { kind: 'mapping', id: organizationId },
     cursor: c.req.query('cursor'),
   });
-  const state = mapping ?? {
-    values: {
-      standard: formatLines(models?.standard ?? []).join('\n'),
-      premium: formatLines(models?.premium ?? []).join('\n'),
-      aliases: aliasLines(models?.aliases).join('\n'),
-    },
-    details: [],
-  };
+  const { rows, details, added = null, unknown = [] } = submission ?? { rows: storedRows(models), details: [] };
   return page(
     c,
-    { title: 'Models and prices', status: state.details.length + price.details.length > 0 ? 400 : 200 },
+    { title: 'Models and prices', status: details.length + price.details.length > 0 ? 400 : 200 },
     <>
       <Card
         title="Models of the tiers, and aliases"
-        note="One model per line, the preferred one first. Callers get the first model of the suggested tier as a hint."
+        note="The preferred model comes first. Callers get the first model of the suggested tier as a hint. A row without a model is removed."
       >
         <Warnings
           texts={modelWarnings(
@@ -141,10 +148,12 @@ async function modelsPage(
             new Set(prices.map(({ modelKey }) => modelKey)),
           )}
         />
-        <Mapping
+        <MappingForm
           path={organizationPath(organizationId, 'models')}
-          state={state}
-          unknown={unknown}
+          rows={rows}
+          details={details}
+          added={added}
+          unknown={unknown.map(({ name }) => name)}
           secrets={formSecrets(c)}
         />
       </Card>
@@ -182,38 +191,6 @@ async function modelsPage(
     </>,
   );
 }
-
-interface MappingProps {
-  path: string;
-  state: FormState;
-  unknown: readonly Unknown[];
-  secrets: FormSecrets;
-}
-
-const Mapping: FC<MappingProps> = ({ path, state, unknown, secrets }) => (
-  <Form of={setModels} action={path} secrets={secrets} state={state}>
-    <div class="columns">
-      <TextArea name="standard" label="Standard" rows={5} mono />
-      <TextArea name="premium" label="Premium" rows={5} mono />
-    </div>
-    <TextArea
-      name="aliases"
-      label="Aliases"
-      rows={3}
-      mono
-      hint="name: model, asked for as service/name. Behind any model, its autopilot: switch=official or switch=reviewed, days=14 before its end, max=0 % more cost, needs=tools,vision."
-    />
-    {unknown.length > 0 && (
-      <CheckGroup
-        name="confirmed"
-        label="Models that neither the catalog nor an own price knows"
-        hint="Their calls have no price until you set one. A vendor that does not know the name answers with an error."
-        options={[...new Set(unknown.map(({ name }) => name))].map((name) => [name, `Map ${name} anyway`])}
-      />
-    )}
-    <Submit>Save mappings</Submit>
-  </Form>
-);
 
 /** The autopilot's last switch, with a form to undo it. */
 const Switched: FC<{

@@ -2,13 +2,14 @@
  * An item of the radar: a model with its replacement, the cost of its calls on the replacement, and its users.
  */
 
+import { changePercent, round } from '../../catalog/ranking.ts';
 import type { OrganizationConfig } from '../../config/credentials.ts';
 import { RADAR_CUSTOMERS_MAX, type RadarItem } from '../../contract/model-radar.ts';
 import { modelsByName } from '../../domain/model-mappings.ts';
 import { type NanoUsd, usdFromNano } from '../../domain/money.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import type { RateCard } from '../../domain/price.ts';
-import { costOfTraffic, type Traffic } from '../../domain/traffic-cost.ts';
+import { costOfTraffic, type Traffic, type TrafficCost } from '../../domain/traffic-cost.ts';
 import { addTo, type NameTraffic, type Share } from '../../history/model-traffic.ts';
 import { itemKey, type RadarModel, type RadarView } from './models.ts';
 import type { RadarReplacement } from './replacement.ts';
@@ -61,30 +62,61 @@ export function presentItem(
 ): RadarItem {
   const { modelKey, status, shutdownAt, daysLeft, reasons, calls, inputTokens, outputTokens, costNanoUsd } = model;
   // If no call has a price, the recorded sums mean nothing.
-  const costUsd = (nano: NanoUsd) => (model.unpricedCalls >= calls ? null : usdFromNano(nano));
+  const known = (nano: NanoUsd) => (model.unpricedCalls >= calls ? null : nano);
   const cost = card && costOfTraffic(card, traffic.traffic);
+  const notPriced = listNotPriced(cost, replacement, traffic, calls);
+  const isComparable = model.unpricedCalls === 0 && notPriced.length === 0;
   const customers = byCost(traffic.customers);
+  const there = inDollars(cost?.nanoUsd ?? null);
   return {
     ...{ modelKey, status, shutdownAt, daysLeft, reasons },
     replacement: {
       ...replacement,
       warnings: [...replacement.warnings, ...(cost?.assumptions ?? []).map((rule) => `replacementCostUSD: ${rule}`)],
     },
-    usage: { calls, inputTokens, outputTokens, costUSD: costUsd(costNanoUsd) },
-    replacementCostUSD: cost?.nanoUsd == null ? null : usdFromNano(cost.nanoUsd),
-    notPriced: cost
-      ? [...cost.notPriced, ...callsNotPriced(traffic, calls)]
-      : replacement.modelKey === null
-        ? []
-        : [`everything: ${replacement.modelKey} has no price`],
+    usage: { calls, inputTokens, outputTokens, ...inDollars(known(costNanoUsd)) },
+    replacementCostUSD: there.costUSD,
+    replacementCostUsdNano: there.costUsdNano,
+    ...difference(isComparable ? known(costNanoUsd) : null, cost?.nanoUsd ?? null),
+    notPriced,
     customerCount: customers.length,
-    customers: customers
-      .slice(0, RADAR_CUSTOMERS_MAX)
-      .map(([customerId, share]) => ({ customerId, calls: share.calls, costUSD: costUsd(share.costNanoUsd) })),
+    customers: customers.slice(0, RADAR_CUSTOMERS_MAX).map(([customerId, share]) => ({
+      customerId,
+      calls: share.calls,
+      costUSD: inDollars(known(share.costNanoUsd)).costUSD,
+    })),
     features: byCost(traffic.features).map(([feature]) => feature),
     mappings,
     plans: [...new Set([...traffic.usagePlanVersionIds].map(planIdOf))].sort(),
   };
+}
+
+function inDollars(nano: NanoUsd | null): { costUSD: number | null; costUsdNano: string | null } {
+  return nano === null
+    ? { costUSD: null, costUsdNano: null }
+    : { costUSD: usdFromNano(nano), costUsdNano: nano.toString() };
+}
+
+function difference(
+  now: NanoUsd | null,
+  there: NanoUsd | null,
+): Pick<RadarItem, 'replacementDifferenceUsdNano' | 'replacementDifferencePercent'> {
+  if (now === null || there === null) return { replacementDifferenceUsdNano: null, replacementDifferencePercent: null };
+  const percent = changePercent(Number(now), Number(there));
+  return {
+    replacementDifferenceUsdNano: (there - now).toString(),
+    replacementDifferencePercent: percent === null || now === 0n ? null : round(percent),
+  };
+}
+
+function listNotPriced(
+  cost: TrafficCost | null,
+  { modelKey }: RadarReplacement,
+  traffic: ModelTraffic,
+  calls: number,
+): string[] {
+  if (cost) return [...cost.notPriced, ...callsNotPriced(traffic, calls)];
+  return modelKey === null ? [] : [`everything: ${modelKey} has no price`];
 }
 
 /** `counted`: the calls in the roll-ups. */

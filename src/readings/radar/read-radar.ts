@@ -12,18 +12,11 @@ import { currentCatalog } from '../../config/catalog.ts';
 import { keptPart } from '../../config/kept-part.ts';
 import { currentReviews } from '../../config/reviews.ts';
 import { accept } from '../../contract/errors.ts';
-import {
-  type ModelRadarData,
-  type ModelRadarQuery,
-  RADAR_CUSTOMERS_MAX,
-  RADAR_DAYS,
-  RADAR_HORIZON_DAYS,
-} from '../../contract/model-radar.ts';
+import { type ModelRadarData, type ModelRadarQuery, RADAR_DAYS } from '../../contract/model-radar.ts';
 import type { AnswerTo } from '../../contract/operations.ts';
 import type { RateCard } from '../../domain/price.ts';
 import { promptThresholds, type Traffic } from '../../domain/traffic-cost.ts';
 import type { Env } from '../../env.ts';
-import { findCustomersOfModels, type ModelCustomers } from '../../history/customer-course.ts';
 import { readModelTraffic } from '../../history/model-traffic.ts';
 import { sumUsage } from '../../history/usage.ts';
 import type { Caller } from '../../metering/caller.ts';
@@ -101,37 +94,6 @@ export async function readEndingModels(env: Env, organization: Kept, view: Radar
   return (await readModelsOnRadar(env, organization, view)).filter(({ reasons }) =>
     reasons.some((reason) => reason === 'ENDING' || reason === 'RETIRED'),
   );
-}
-
-export interface EndingModel extends RadarModel {
-  replacement: RadarReplacement;
-  /** Customers whose calls cost something: the same that the list of customers finds. */
-  usedBy: ModelCustomers;
-}
-
-/**
- * The models that end, with the users of each. It reads only roll-ups. `models` has the first ones, `total` counts all.
- */
-export async function readEndingUse(
-  { env, organization, defer }: Pick<Caller, 'env' | 'defer'> & { organization: Kept },
-  modelsMax: number,
-): Promise<{ models: EndingModel[]; total: number; fromMs: number }> {
-  const nowMs = Date.now();
-  const { view } = await radarView(env, defer, RADAR_HORIZON_DAYS, nowMs);
-  const { fromMs } = trafficPeriod(organization.retention, nowMs);
-  const ending = await readEndingModels(env, organization, view);
-  const first = ending.slice(0, modelsMax);
-  const usedBy = await findCustomersOfModels(env, organization.organizationId, {
-    namesOfModels: first.map(({ names }) => names),
-    sinceMs: fromMs,
-    limit: RADAR_CUSTOMERS_MAX,
-  });
-  const models: EndingModel[] = [];
-  for (const [place, model] of first.entries()) {
-    const replacement = await replacementFor(view, model);
-    models.push({ ...model, replacement, usedBy: usedBy[place] ?? { customers: 0, customerIds: [] } });
-  }
-  return { models, total: ending.length, fromMs };
 }
 
 /** The usage of the last 30 days by the name of the model; calls that ended without one have an empty name. */

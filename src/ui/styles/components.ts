@@ -92,6 +92,10 @@ label.check { flex-wrap: nowrap; }
 .error { color: var(--bad); font-size: 13px; }
 fieldset.plain { display: contents; }
 fieldset.box { border: 1px solid var(--line); border-radius: 8px; padding: 4px 14px 14px; margin: 0; display: grid; gap: 14px; min-width: 0; }
+.mapping-row { display: grid; gap: 12px; justify-items: start; padding-bottom: 14px; border-bottom: 1px solid var(--line); }
+.mapping-row > .columns, .mapping-row > details { width: 100%; }
+.mapping-row .checks { grid-column: 1 / -1; grid-template-columns: repeat(auto-fill, minmax(160px, 1fr)); }
+.mapping-row .checks > p { grid-column: 1 / -1; }
 fieldset.box > legend { font-weight: 600; padding: 0 6px; margin-left: -6px; }
 .submit { display: flex; flex-wrap: wrap; gap: 10px; align-items: center; }
 details.fold > summary { cursor: pointer; font-weight: 560; color: var(--accent); }
