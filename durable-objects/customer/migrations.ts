@@ -236,4 +236,16 @@ export const MIGRATIONS: readonly string[] = [
     revision INTEGER NOT NULL
   );
   `,
+  `
+  -- Texts that answers are packed by (packed-text.ts), with the call whose id a text has.
+  CREATE TABLE forms (
+    form_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    call_id TEXT NOT NULL,
+    made_at_ms INTEGER NOT NULL,
+    text TEXT NOT NULL
+  );
+
+  -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
+  CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
+  `,
 ];

@@ -8,6 +8,7 @@ import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
 import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 import { COUNTED_MS } from './tables/counted-prompts.ts';
+import { FORM_RETENTION_MS } from './tables/forms.ts';
 import type { Tables } from './tables/index.ts';
 
 /** Answers are replayed for this long after a call has finished. */
@@ -44,7 +45,7 @@ const LAG_MS_MAX = 60_000;
  */
 export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; nowMs: number }): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
-  const { charges, events, failedHours, outbox } = tables;
+  const { charges, events, failedHours, forms, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
@@ -59,6 +60,7 @@ export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; n
     isCurrent ? deniedHours.drop(nowMs - DENIED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     isCurrent ? failedHours.drop(nowMs - FAILED_HOURS_RETENTION_MS, ROWS_MAX) : 0,
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
+    forms.drop(nowMs - FORM_RETENTION_MS, ROWS_MAX),
     charges.dropGivenUp(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,
   ];

@@ -157,6 +157,7 @@ export class CustomerStore {
       this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
+      this.#tables.forms.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
@@ -254,14 +255,15 @@ export class CustomerStore {
 
   /** The stored answer of a call's begin or end. */
   answer(callId: CallId, of: 'begin' | 'end'): string | null {
-    return this.#tables.calls.answer(callId, of);
+    const stored = this.#tables.calls.answer(callId, of);
+    return stored === null ? null : this.#tables.forms.unpack(stored, callId);
   }
 
   /** Stores a call that has begun. D1 learns of one that the service makes when it ends, if too many of them failed. */
   insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
-    this.#tables.calls.insert(call, fingerprint, answer);
+    this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs));
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
     if (!isUntold) this.#enqueue('call', call.callId, nowMs);
@@ -271,7 +273,8 @@ export class CustomerStore {
   insertDenied(call: Call, fingerprint: string, answer: string, nowMs: number): void {
     this.denials.add(nowMs);
     const countedIn = this.#tables.deniedHours.add(nowMs, call.feature ?? '');
-    this.#tables.calls.insert(countedIn === null ? call : { ...call, countedAlone: true }, fingerprint, answer);
+    const packed = this.#tables.forms.pack(answer, call.callId, nowMs);
+    this.#tables.calls.insert(countedIn === null ? call : { ...call, countedAlone: true }, fingerprint, packed);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     if (countedIn === null) this.#enqueue('call', call.callId, nowMs);
     else this.#enqueue('denied_hour', String(countedIn), nowMs);
@@ -291,10 +294,11 @@ export class CustomerStore {
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
   finishCall({ untold, ...finished }: Call, end: CallEnd | null, nowMs: number): void {
     const isFree = finished.openedBy !== undefined && hasFailedFree(finished);
-    const { failedHours } = this.#tables;
+    const { failedHours, forms } = this.#tables;
     const isCounted = isFree && untold === true && failedHours.isFull(nowMs);
     const call: Call = isCounted ? { ...finished, countedAlone: true } : finished;
-    this.#tables.calls.finish(call, end, this.#replacedBy(call));
+    const stored = end && { ...end, answer: forms.pack(end.answer, call.callId, nowMs) };
+    this.#tables.calls.finish(call, stored, this.#replacedBy(call));
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     if (isFree && !isCounted) failedHours.addFull(nowMs);
     if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
@@ -474,11 +478,14 @@ export class CustomerStore {
   }
 
   idempotencyKey(operation: string, key: string): UsedKey | null {
-    return this.#exists ? this.#tables.keys.find(operation, key) : null;
+    const used = this.#exists ? this.#tables.keys.find(operation, key) : null;
+    return used?.answer ? { ...used, answer: this.#tables.forms.unpack(used.answer, '') } : used;
   }
 
   saveIdempotencyKey(operation: string, key: string, used: UsedKey, nowMs: number): void {
-    this.#tables.keys.save(operation, key, used, nowMs + ANSWER_RETENTION_MS);
+    const { answer } = used;
+    const stored = { ...used, answer: answer && this.#tables.forms.pack(answer, '', nowMs) };
+    this.#tables.keys.save(operation, key, stored, nowMs + ANSWER_RETENTION_MS);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 

@@ -13,7 +13,7 @@ export interface StoredCall {
   endFingerprint: string | null;
 }
 
-/** What retries of an end are compared with, and what they get. */
+/** What retries of an end are compared with, and what they get: as it is given to the store, or packed (forms.ts). */
 export interface CallEnd {
   fingerprint: string;
   answer: string;

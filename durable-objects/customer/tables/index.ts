@@ -11,6 +11,7 @@ import { CountedPromptTable } from './counted-prompts.ts';
 import { DeniedHourTable } from './denied-hours.ts';
 import { EventTable } from './events.ts';
 import { FailedHourTable } from './failed-hours.ts';
+import { FormTable } from './forms.ts';
 import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
@@ -26,6 +27,7 @@ export function openTables(sql: SqlStorage) {
     batchHolds: new BatchHoldTable(sql),
     boundShares: new BoundShareTable(sql),
     countedPrompts: new CountedPromptTable(sql),
+    forms: new FormTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),
