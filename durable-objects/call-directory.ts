@@ -16,6 +16,21 @@ import { BoundedMap } from '../src/platform/bounded-map.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { GroupCommit } from './group-commit.ts';
+import { prepareObject, runAlarm } from './newer-state.ts';
+import { type Migration, ObjectSchema, REWRITE_PAUSE_MS } from './schema.ts';
+
+/** The schema, as a list of migrations. Append only: existing objects have run the ones before, the first without a version. */
+const MIGRATIONS: readonly Migration[] = [
+  `
+  CREATE TABLE IF NOT EXISTS claims (
+    call_id TEXT PRIMARY KEY,
+    customer_id TEXT NOT NULL,
+    claimed_at_ms INTEGER NOT NULL,
+    token TEXT
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS claims_by_age ON claims (claimed_at_ms);
+  `,
+];
 
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
@@ -24,16 +39,31 @@ const PRUNE_ROUND_MS = 1_000;
 const ERASED_MAX = 1_000;
 
 export class CallDirectory extends DurableObject<Env> implements CallDirectoryRpc {
-  readonly #sql: SqlStorage;
-  #exists: boolean;
+  readonly #sql = this.ctx.storage.sql;
+  readonly #schema = new ObjectSchema(this.ctx.storage, 'CallDirectory', MIGRATIONS);
+  /** Whether there are claims; `null` before the object opened its tables. */
+  #hasClaims: boolean | null = null;
   readonly #commits = new GroupCommit();
   /** In memory alone: nothing stored tells of a customer who was erased. */
   readonly #erased = new BoundedMap<string, CustomerId>(ERASED_MAX);
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
-    this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length > 0;
+    void ctx.blockConcurrencyWhile(() => prepareObject(() => this.#load()));
+  }
+
+  async #load(): Promise<void> {
+    if (this.#exists && this.#schema.hasUnfinished) await this.ctx.storage.setAlarm(Date.now());
+  }
+
+  /** Opens the tables, if there are any. */
+  get #exists(): boolean {
+    if (this.#hasClaims === null) {
+      const exists = this.#schema.exists();
+      if (exists) this.#schema.migrate();
+      this.#hasClaims = exists;
+    }
+    return this.#hasClaims;
   }
 
   /** Gives the call id to the customer, unless another has it. Answers with the claim that is in force. */
@@ -95,11 +125,18 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
       .toArray()[0];
   }
 
-  override async alarm(): Promise<void> {
+  override alarm(): Promise<void> {
+    return runAlarm(this.ctx, () => this.#housekeep());
+  }
+
+  async #housekeep(): Promise<void> {
+    if (!this.#exists) return;
     const nowMs = Date.now();
     let delayMs = DAY_MS;
     try {
       if (this.#prune(nowMs - RETENTION_DAYS_MAX * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+      await this.#schema.rewriteRows();
+      if (this.#schema.hasUnfinished) delayMs = REWRITE_PAUSE_MS;
     } catch (error) {
       // An alarm that fails too often is dropped, and nothing would be pruned any more.
       log('error', 'claims_not_pruned', { objectId: this.ctx.id.toString() }, error);
@@ -114,11 +151,8 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   #create(nowMs: number): void {
-    this.#sql.exec(`
-      CREATE TABLE claims (call_id TEXT PRIMARY KEY, customer_id TEXT NOT NULL, claimed_at_ms INTEGER NOT NULL, token TEXT) WITHOUT ROWID;
-      CREATE INDEX claims_by_age ON claims (claimed_at_ms);
-    `);
-    this.#exists = true;
+    this.#schema.migrate();
+    this.#hasClaims = true;
     void this.ctx.storage.setAlarm(nowMs + DAY_MS);
   }
 }

@@ -23,6 +23,8 @@ import type { CompressionJobRpc } from '../src/objects/rpc.ts';
 import { log } from '../src/platform/log.ts';
 import { addSample, listTechniques, NO_TOTALS, type Totals } from './compression-job/estimate.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
+import { runAlarm } from './newer-state.ts';
+import { StoredValue } from './stored-value.ts';
 
 interface State extends EstimateCommand, JobState {
   total: number;
@@ -39,8 +41,8 @@ interface State extends EstimateCommand, JobState {
 const SAMPLES_PER_STEP = 50;
 /** A longer payload, in characters, is not an example: nobody reads it. */
 const EXAMPLE_LENGTH_MAX = 6_000;
-/** The prefix of a part's number. */
-const PRICES_PREFIX = 'prices';
+/** The prices, in parts with numbers. */
+const PRICES = new StoredValue<OwnPrices>('prices ', [(stored) => stored as OwnPrices]);
 /** The number of prices in one stored value: names of models may be long. */
 const PRICES_PER_PART = 200;
 
@@ -73,7 +75,7 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
   }
 
   override alarm(): Promise<void> {
-    return this.#job.wake((state) => this.#step(state));
+    return runAlarm(this.ctx, () => this.#job.wake((state) => this.#step(state)));
   }
 
   /** Looks at as many samples as fit into memory, or ends the job. */
@@ -102,12 +104,12 @@ export class CompressionJob extends DurableObject<Env> implements CompressionJob
   async #savePrices(prices: OwnPrices): Promise<void> {
     const all = [...prices];
     for (let from = 0; from < all.length; from += PRICES_PER_PART) {
-      await this.ctx.storage.put(`${PRICES_PREFIX} ${from}`, new Map(all.slice(from, from + PRICES_PER_PART)));
+      await PRICES.putOne(this.ctx.storage, String(from), new Map(all.slice(from, from + PRICES_PER_PART)));
     }
   }
 
   async #prices(): Promise<OwnPrices> {
-    const parts = await this.ctx.storage.list<OwnPrices>({ prefix: PRICES_PREFIX });
+    const parts = await PRICES.list(this.ctx.storage);
     return new Map([...parts.values()].flatMap((part) => [...part]));
   }
 

@@ -40,6 +40,7 @@ import { HAND_OVER_DELAY_MS, handOver } from './customer/hand-over.ts';
 import { CustomerStore } from './customer/store.ts';
 import type { AwaitedFigures } from './customer/tables/awaited-figures.ts';
 import { GroupCommit } from './group-commit.ts';
+import { prepareObject, runAlarm } from './newer-state.ts';
 
 /**
  * An object is given up ten seconds after its last request. One that lives no longer than that probably has a customer who
@@ -58,7 +59,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
   readonly #commits = new GroupCommit({
     inOneTransaction: (commands) => this.#store.transaction(Date.now(), commands),
   });
-  #store = this.#openStore();
+  #opened: CustomerStore | null = null;
   readonly #openedAtMs = Date.now();
   /** What the object does without a request, and an erasure, one after the other. */
   #work: Promise<unknown> = Promise.resolve();
@@ -66,7 +67,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#store.load());
+    void ctx.blockConcurrencyWhile(() => prepareObject(() => this.#store.load()));
   }
 
   begin(command: CommandText<BeginCommand>) {
@@ -206,7 +207,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
         if (this.#store.account()?.organizationId !== organizationId) return false;
         await this.ctx.storage.deleteAlarm();
         await this.ctx.storage.deleteAll();
-        this.#store = this.#openStore();
+        this.#opened = null;
         const atMs = Date.now();
         this.#store.erasure = { organizationId, atMs, heldUntilMs: atMs + ERASURE_MS_MAX };
         await this.#store.load();
@@ -227,10 +228,12 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     this.#handOverSoon();
   }
 
-  override async alarm(): Promise<void> {
-    const awaited = await this.#alone(() => doAlarmWork(this.#context(), this.env, this.ctx.storage));
-    // Nothing else waits for vendors.
-    await Promise.all(awaited.map((figures) => this.#askFor(figures)));
+  override alarm(): Promise<void> {
+    return runAlarm(this.ctx, async () => {
+      const awaited = await this.#alone(() => doAlarmWork(this.#context(), this.env, this.ctx.storage));
+      // Nothing else waits for vendors.
+      await Promise.all(awaited.map((figures) => this.#askFor(figures)));
+    });
   }
 
   async #askFor(awaited: AwaitedFigures): Promise<void> {
@@ -246,8 +249,9 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     }
   }
 
-  #openStore(): CustomerStore {
-    return new CustomerStore(this.ctx.storage, () => this.#handOverSoon());
+  get #store(): CustomerStore {
+    this.#opened ??= new CustomerStore(this.ctx.storage, () => this.#handOverSoon());
+    return this.#opened;
   }
 
   #handOverSoon(): void {

@@ -29,7 +29,8 @@ import type { BatchAnswer, BatchCommand, BatchInput } from '../src/objects/batch
 import type { CustomerBatchesRpc, GatewayBatchRpc } from '../src/objects/rpc.ts';
 import { errorText, log } from '../src/platform/log.ts';
 import { DAY_MS, MINUTE_MS } from '../src/platform/time.ts';
-import { put } from './stored-value.ts';
+import { runAlarm } from './newer-state.ts';
+import { StoredValue } from './stored-value.ts';
 
 /** A request for a batch. */
 interface Asked {
@@ -61,10 +62,10 @@ interface State {
   finishedAtMs: number | null;
 }
 
-const ASKED_KEY = 'asked';
-const STATE_KEY = 'state';
+const ASKED = new StoredValue<Asked>('asked', [(stored) => stored as Asked]);
+const STATE = new StoredValue<State>('state', [(stored) => stored as State]);
 /** The asks of each line (`LineAsks`). Older batches have none. */
-const LINE_ASKS_KEY = 'line-asks';
+const LINE_ASKS = new StoredValue<LineAsks>('line-asks', [(stored) => stored as LineAsks]);
 const PAUSE_MS = 5_000;
 const PAUSE_MS_MAX = 5 * MINUTE_MS;
 /** A batch that the vendor's list has not shown for this long was never begun. */
@@ -87,7 +88,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
       return [fingerprint, ''].includes(this.#creating) ? inFlight(keyed) : keyOfAnotherBatch();
     this.#creating = fingerprint;
     try {
-      const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+      const asked = await ASKED.get(this.ctx.storage);
       if (!asked || asked.askedAtMs === null) return await this.#begin(command);
       if (asked.command.fingerprint !== fingerprint) return keyOfAnotherBatch();
       return asked.answer ? replayedAnswer(asked.answer) : await this.#resume(asked, command);
@@ -103,7 +104,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
 
   /** Polls the vendor now, because the batch is reported to be finished. */
   async pollNow(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(STATE_KEY);
+    const state = await STATE.get(this.ctx.storage);
     if (state && state.finishedAtMs === null) await this.ctx.storage.setAlarm(Date.now());
   }
 
@@ -113,10 +114,12 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     await this.ctx.storage.deleteAll();
   }
 
-  override async alarm(): Promise<void> {
-    const state = await this.ctx.storage.get<State>(STATE_KEY);
-    if (state) return this.#watch(state);
-    if (await this.ctx.storage.get<Asked>(ASKED_KEY)) return this.#lookAgain();
+  override alarm(): Promise<void> {
+    return runAlarm(this.ctx, async () => {
+      const state = await STATE.get(this.ctx.storage);
+      if (state) return this.#watch(state);
+      if (await ASKED.get(this.ctx.storage)) return this.#lookAgain();
+    });
   }
 
   async #begin(command: BatchCommand): Promise<BatchAnswer> {
@@ -130,8 +133,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const toAsk: Asked = { command, input, askedAtMs: null, absentSinceMs: null, rounds: 0, answer: null };
     // Done before anything is held, so that the alarm releases the hold of a request that dies here.
     await this.ctx.storage.transaction(async (transaction) => {
-      await put(transaction, ASKED_KEY, toAsk);
-      await put(transaction, LINE_ASKS_KEY, asks);
+      await ASKED.put(transaction, toAsk);
+      await LINE_ASKS.put(transaction, asks);
       await transaction.setAlarm(Date.now() + PAUSE_MS);
     });
     await ask(this.#batchesOf(command), (batches) => batches.add(requestName));
@@ -175,7 +178,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     if (this.#creating !== null) return this.ctx.storage.setAlarm(Date.now() + PAUSE_MS);
     this.#creating = '';
     try {
-      const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+      const asked = await ASKED.get(this.ctx.storage);
       if (asked && !asked.answer) await this.#findOrForget(asked);
     } catch (error) {
       log('warn', 'batch_search_failed', {}, error);
@@ -220,9 +223,9 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     const progress: BatchProgress = { output: 0, error: 0, refused: 0 };
     const state: State = { batch, progress, watchedAtMs: nowMs, rounds: 0, lastError: null, finishedAtMs: null };
     await this.ctx.storage.transaction(async (transaction) => {
-      if (!(await transaction.get(ASKED_KEY))) return;
-      await put(transaction, ASKED_KEY, { ...asked, answer: storable(answer, batchId) } satisfies Asked);
-      await put(transaction, STATE_KEY, state);
+      if (!(await ASKED.get(transaction))) return;
+      await ASKED.put(transaction, { ...asked, answer: storable(answer, batchId) });
+      await STATE.put(transaction, state);
       await transaction.setAlarm(nowMs + PAUSE_MS);
     });
   }
@@ -255,10 +258,10 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
 
   /** Polls the vendor, and meters the answered lines. Only this writes the progress. */
   async #step({ batch, progress, unreadSinceMs }: State): Promise<void> {
-    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    const asked = await ASKED.get(this.ctx.storage);
     if (!asked) return;
     const { command, input } = asked;
-    const asks = await this.ctx.storage.get<LineAsks>(LINE_ASKS_KEY);
+    const asks = await LINE_ASKS.get(this.ctx.storage);
     const watched = { ...batch, requestName: command.requestName, lines: input.lines, asks };
     const defer = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     // After progress, failures are counted from zero again.
@@ -282,7 +285,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
 
   /** Ends the batch. `unread`: the number of lines, at most, that ran but whose answers cannot be read. */
   async #finish(batch: State['batch'], unread: number, nowMs: number): Promise<void> {
-    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    const asked = await ASKED.get(this.ctx.storage);
     if (asked) {
       const { command } = asked;
       const lost = unread > 0 ? await listUnreadLines(await this.#callerOf(batch), command, unread, batch.model) : null;
@@ -309,7 +312,7 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   /** Erases the batch after its retention. An alarm that fires early erases nothing. */
   async #retire({ atMs, nowMs }: { atMs: number; nowMs: number }): Promise<void> {
     if (nowMs < atMs) return this.ctx.storage.setAlarm(atMs);
-    const asked = await this.ctx.storage.get<Asked>(ASKED_KEY);
+    const asked = await ASKED.get(this.ctx.storage);
     return asked ? this.#eraseEverywhere(asked.command) : this.erase();
   }
 
@@ -322,9 +325,9 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
     wakeAtMs: number | ((state: State) => number),
   ): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
-      const state = await transaction.get<State>(STATE_KEY);
+      const state = await STATE.get(transaction);
       if (state?.batch.batchId !== batchId) return false;
-      await put(transaction, STATE_KEY, { ...state, ...changed(state) });
+      await STATE.put(transaction, { ...state, ...changed(state) });
       await transaction.setAlarm(typeof wakeAtMs === 'number' ? wakeAtMs : wakeAtMs(state));
       return true;
     });
@@ -333,8 +336,8 @@ export class GatewayBatch extends DurableObject<Env> implements GatewayBatchRpc 
   /** Replaces the stored request. `false` if it was erased meanwhile: then nothing is stored. */
   #saveAsked(asked: Asked): Promise<boolean> {
     return this.ctx.storage.transaction(async (transaction) => {
-      if (!(await transaction.get(ASKED_KEY))) return false;
-      await put(transaction, ASKED_KEY, asked);
+      if (!(await ASKED.get(transaction))) return false;
+      await ASKED.put(transaction, asked);
       await transaction.setAlarm(Date.now() + pauseMs(asked.rounds));
       return true;
     });

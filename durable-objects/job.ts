@@ -6,7 +6,7 @@
 import type { OrganizationId } from '../src/domain/ids.ts';
 import { errorText } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
-import { put } from './stored-value.ts';
+import { StoredValue } from './stored-value.ts';
 
 /** The state that every job stores. */
 export interface JobState {
@@ -21,17 +21,17 @@ export interface JobState {
 const RETRY_MS = 5_000;
 /** A finished job can be read for this long. */
 const RETENTION_MS = 30 * DAY_MS;
-const KEY = 'state';
 
 export class StoredJob<State extends JobState> {
   readonly #storage: DurableObjectStorage;
+  readonly #value = new StoredValue<State>('state', [(stored) => stored as State]);
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
   }
 
   async state(): Promise<State | null> {
-    return (await this.#storage.get<State>(KEY)) ?? null;
+    return (await this.#value.get(this.#storage)) ?? null;
   }
 
   /** The state for the organization: `null` if the job is another's. */
@@ -43,7 +43,7 @@ export class StoredJob<State extends JobState> {
   /** Stores the state; the next step is made at that time. */
   async save(state: State, wakeAtMs: number): Promise<void> {
     await this.#storage.transaction(async (transaction) => {
-      await put(transaction, KEY, state);
+      await this.#value.put(transaction, state);
       await transaction.setAlarm(wakeAtMs);
     });
   }

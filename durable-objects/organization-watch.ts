@@ -14,6 +14,7 @@ import type { OrganizationWatchRpc } from '../src/objects/rpc.ts';
 import { runAutopilot } from '../src/operator/autopilot.ts';
 import { log } from '../src/platform/log.ts';
 import { MINUTE_MS, SECOND_MS } from '../src/platform/time.ts';
+import { runAlarm } from './newer-state.ts';
 import { StoredWatch } from './organization-watch/store.ts';
 
 /** Changes that come at the same time are handled together. */
@@ -22,7 +23,7 @@ const GATHER_MS = SECOND_MS;
 const RETRY_MS = 10 * MINUTE_MS;
 
 export class OrganizationWatch extends DurableObject<Env> implements OrganizationWatchRpc {
-  readonly #store = new StoredWatch(this.ctx.storage);
+  #opened: StoredWatch | null = null;
   /** The current run: an event that it sends may concern a customer who is erased meanwhile. */
   #running: Promise<void> | null = null;
 
@@ -40,10 +41,17 @@ export class OrganizationWatch extends DurableObject<Env> implements Organizatio
     return erased;
   }
 
-  override async alarm(): Promise<void> {
-    this.#running = this.#run(Date.now());
-    await this.#running;
-    this.#running = null;
+  override alarm(): Promise<void> {
+    return runAlarm(this.ctx, async () => {
+      this.#running = this.#run(Date.now());
+      await this.#running;
+      this.#running = null;
+    });
+  }
+
+  get #store(): StoredWatch {
+    this.#opened ??= new StoredWatch(this.ctx.storage);
+    return this.#opened;
   }
 
   async #run(nowMs: number): Promise<void> {

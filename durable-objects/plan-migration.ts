@@ -15,6 +15,7 @@ import type { MigrationCommand } from '../src/objects/job-commands.ts';
 import type { PlanMigrationRpc } from '../src/objects/rpc.ts';
 import { errorText } from '../src/platform/log.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
+import { runAlarm } from './newer-state.ts';
 
 interface State extends MigrationCommand, JobState {
   total: number;
@@ -50,7 +51,7 @@ export class PlanMigration extends DurableObject<Env> implements PlanMigrationRp
   }
 
   override alarm(): Promise<void> {
-    return this.#job.wake((state) => this.#step(state));
+    return runAlarm(this.ctx, () => this.#job.wake((state) => this.#step(state)));
   }
 
   /** Makes one batch, or ends a walk. */

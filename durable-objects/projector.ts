@@ -21,6 +21,7 @@ import type { CronRun, RequestFigures, ServiceFigures } from '../src/objects/ser
 import { log } from '../src/platform/log.ts';
 import { withTimeout } from '../src/platform/timeout.ts';
 import { GroupCommit } from './group-commit.ts';
+import { prepareObject, runAlarm } from './newer-state.ts';
 import { deliver } from './projector/deliver.ts';
 import { DELAY_MS, ProjectorStore } from './projector/store.ts';
 
@@ -32,13 +33,13 @@ const RETRY_MS = 30_000;
 const WAKE_TIMEOUT_MS = 15_000;
 
 export class Projector extends DurableObject<Env> implements ProjectorRpc {
-  readonly #store = new ProjectorStore(this.ctx.storage);
+  #opened: ProjectorStore | null = null;
   readonly #commits = new GroupCommit({ gatherMs: GATHER_MS });
   #isWaking = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    void ctx.blockConcurrencyWhile(() => this.#store.load());
+    void ctx.blockConcurrencyWhile(() => prepareObject(() => this.#store.load()));
   }
 
   take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }> {
@@ -74,13 +75,23 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
     this.#store.erase(customer);
   }
 
-  override async alarm(): Promise<void> {
-    this.#store.alarmFired();
+  override alarm(): Promise<void> {
+    return runAlarm(this.ctx, () => this.#run(this.#store));
+  }
+
+  get #store(): ProjectorStore {
+    this.#opened ??= new ProjectorStore(this.ctx.storage);
+    return this.#opened;
+  }
+
+  async #run(store: ProjectorStore): Promise<void> {
+    store.alarmFired();
     try {
-      await deliver({ store: this.#store, env: this.env, objectId: this.ctx.id.toString(), now: Date.now });
+      await deliver({ store, env: this.env, objectId: this.ctx.id.toString(), now: Date.now });
+      await store.rewriteRows();
     } catch (error) {
       log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);
-      this.#store.wakeAt(Date.now() + RETRY_MS);
+      store.wakeAt(Date.now() + RETRY_MS);
     }
     await this.#wakeWebhooks();
   }

@@ -29,6 +29,7 @@ import type { RepriceCallsCommand } from '../src/objects/customer-commands.ts';
 import type { RepricingCommand } from '../src/objects/job-commands.ts';
 import type { RepricingRpc } from '../src/objects/rpc.ts';
 import { type JobState, newJob, presentJob, StoredJob } from './job.ts';
+import { runAlarm } from './newer-state.ts';
 
 interface State extends RepricingCommand, JobState {
   /** The names under which the calls report the model; `null` means all models. */
@@ -72,7 +73,7 @@ export class Repricing extends DurableObject<Env> implements RepricingRpc {
   }
 
   override alarm(): Promise<void> {
-    return this.#job.wake((state) => this.#step(state));
+    return runAlarm(this.ctx, () => this.#job.wake((state) => this.#step(state)));
   }
 
   /** The names that mean the model, among those that the calls report. */

@@ -1,11 +1,12 @@
 /**
- * The size limits of an object's storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its
+ * What objects store by key, each value with its version, and the size limits of their storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its
  * limits of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is
  * written.
  *
  * Parsing refuses or shortens values that a caller could make larger. A value that arrives here and does not fit is a
  * bug.
  */
+import { assertKnown } from './newer-state.ts';
 
 /** Leaves room for the key, the other columns of the row, and the storage's own additions. */
 const STORED_BYTES_MAX = 1_950_000;
@@ -35,10 +36,70 @@ export function utf8Bytes(text: string): number {
   return encoder.encode(text).byteLength;
 }
 
-/** Stores a value under a key. */
-export function put(storage: Pick<DurableObjectTransaction, 'put'>, key: string, value: unknown): Promise<void> {
-  assertFits(key, value);
-  return storage.put(key, value);
+/** Reads what was stored with one version. */
+type Reader<Value> = (stored: unknown) => Value;
+
+/** A value from version 2 on. Version 1 is stored as it is, because values once had no version. */
+interface Versioned {
+  storedVersion: number;
+  value: unknown;
+}
+
+type Reading = Pick<DurableObjectTransaction, 'get'>;
+type Writing = Pick<DurableObjectTransaction, 'put'>;
+
+/**
+ * A value under a key. `readers` are of its versions, the oldest first; the newest is written. Append only: a value stays
+ * as it is until it is written again.
+ */
+export class StoredValue<Value> {
+  readonly #key: string;
+  readonly #readers: readonly Reader<Value>[];
+
+  constructor(key: string, readers: readonly Reader<Value>[]) {
+    this.#key = key;
+    this.#readers = readers;
+  }
+
+  /** `undefined` if none is stored. */
+  async get(storage: Reading): Promise<Value | undefined> {
+    const stored = await storage.get(this.#key);
+    return stored === undefined ? undefined : this.#read(stored);
+  }
+
+  put(storage: Writing, value: Value): Promise<void> {
+    return this.#put(storage, this.#key, value);
+  }
+
+  /** Stores one of many values, whose keys begin with this one. */
+  putOne(storage: Writing, name: string, value: Value): Promise<void> {
+    return this.#put(storage, this.#key + name, value);
+  }
+
+  /** Many values by their names, at most `limit`. */
+  async list(storage: Pick<DurableObjectStorage, 'list'>, limit?: number): Promise<Map<string, Value>> {
+    const stored = await storage.list({ prefix: this.#key, ...(limit !== undefined && { limit }) });
+    return new Map([...stored].map(([key, value]) => [key.slice(this.#key.length), this.#read(value)]));
+  }
+
+  #read(stored: unknown): Value {
+    const { storedVersion, value } = isVersioned(stored) ? stored : { storedVersion: 1, value: stored };
+    assertKnown(`value of ${this.#key}`, storedVersion, this.#readers.length);
+    const reader = this.#readers[storedVersion - 1];
+    if (!reader) throw new Error(`${this.#key} has no version ${storedVersion}`);
+    return reader(value);
+  }
+
+  #put(storage: Writing, key: string, value: Value): Promise<void> {
+    const storedVersion = this.#readers.length;
+    const stored = storedVersion === 1 ? value : ({ storedVersion, value } satisfies Versioned);
+    assertFits(key, stored);
+    return storage.put(key, stored);
+  }
+}
+
+function isVersioned(stored: unknown): stored is Versioned {
+  return typeof stored === 'object' && stored !== null && 'storedVersion' in stored;
 }
 
 function storedLength(value: unknown): number {

@@ -19,6 +19,8 @@ import type { DeliveryRow, EndpointState, SentAgain, TestResult } from '../src/o
 import { newEventId } from '../src/platform/event-id.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
+import { prepareObject, runAlarm } from './newer-state.ts';
+import { REWRITE_PAUSE_MS } from './schema.ts';
 import { run, Signal } from './webhook-endpoint/run.ts';
 import { EndpointStore } from './webhook-endpoint/store.ts';
 
@@ -36,6 +38,9 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     super(ctx, env);
     void ctx.blockConcurrencyWhile(async () => {
       this.#alarmMs = await ctx.storage.getAlarm();
+      await prepareObject(async () => {
+        if (this.#store.schema.hasUnfinished) this.#wakeBy(Date.now());
+      });
     });
   }
 
@@ -57,11 +62,12 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
   async sendTest(webhook: WebhookKey): Promise<TestResult | null> {
     const row = await findWebhook(this.env, webhook);
     if (!row?.enabled) return null;
+    const store = this.#store;
     const sentAtMs = Date.now();
     const message = { ...testMessage(webhook), eventId: newEventId(sentAtMs), atMs: sentAtMs };
     const reply = await sendMessage(this.env, row, message, sentAtMs);
-    this.#store.know(webhook);
-    this.#store.recordTest(message, reply, Date.now());
+    store.know(webhook);
+    store.recordTest(message, reply, Date.now());
     this.#wakeBy(Date.now() + HOUSEKEEPING_MS);
     const delivered = deliveryOutcome(reply.status) === 'delivered';
     return { eventId: message.eventId, delivered, answerStatus: reply.status, answer: reply.answer };
@@ -101,8 +107,12 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
     this.#store.erase(customerId);
   }
 
-  override async alarm(): Promise<void> {
+  override alarm(): Promise<void> {
     this.#alarmMs = null;
+    return runAlarm(this.ctx, () => this.#run());
+  }
+
+  async #run(): Promise<void> {
     const store = this.#store;
     const webhook = store.webhook();
     if (!webhook) return;
@@ -116,6 +126,8 @@ export class WebhookEndpoint extends DurableObject<Env> implements WebhookEndpoi
         if (dueMs !== null) this.#wakeBy(dueMs);
       } else if (result.webhook === 'replaced') this.#wakeBy(Date.now());
       if (!store.isEmpty()) this.#wakeBy(Date.now() + HOUSEKEEPING_MS);
+      await store.schema.rewriteRows();
+      if (store.schema.hasUnfinished) this.#wakeBy(Date.now() + REWRITE_PAUSE_MS);
     } catch (error) {
       log('warn', 'webhook_run_failed', { objectId }, error);
       this.#wakeBy(Date.now() + RETRY_MS);

@@ -30,6 +30,7 @@ export async function doAlarmWork(
     const awaited = doWhatIsDue(context);
     await handOver({ store, env, objectId, now: Date.now });
     if (report) await reportDue(store, report, Date.now);
+    await store.rewriteRows();
     // The alarm has probably opened the object.
     store.rest(Date.now());
     return awaited;

@@ -21,15 +21,25 @@ export interface Due {
   settleMs: number | null;
   /** Old calls, answers and keys may go. */
   pruneMs: number | null;
+  /** Rows are older than the schema. */
+  rewriteMs: number | null;
 }
 
 /** Nothing is scheduled later than this ahead: a far date is reached in steps. */
 const STEP_MS = 30 * DAY_MS;
 
 export function nextAlarm(due: Due, nowMs: number): number | null {
-  const { outboxMs, deadlineMs, batchExpiryMs, figuresMs, replenishMs, expiryMs, settleMs, pruneMs } = due;
-  const times = [outboxMs, deadlineMs, batchExpiryMs, figuresMs, replenishMs, expiryMs, settleMs, pruneMs].filter(
-    (time) => time !== null,
-  );
+  const { outboxMs, deadlineMs, batchExpiryMs, figuresMs, replenishMs, expiryMs, settleMs, pruneMs, rewriteMs } = due;
+  const times = [
+    outboxMs,
+    deadlineMs,
+    batchExpiryMs,
+    figuresMs,
+    replenishMs,
+    expiryMs,
+    settleMs,
+    pruneMs,
+    rewriteMs,
+  ].filter((time) => time !== null);
   return times.length === 0 ? null : Math.min(...times, nowMs + STEP_MS);
 }

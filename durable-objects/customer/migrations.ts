@@ -4,7 +4,9 @@
  * Money columns are INTEGER and are only ever written and read as decimal strings through CAST. A sum of money is two
  * columns, whole dollars and the rest in nano-USD, so that it does not leave 64 bits.
  */
-export const MIGRATIONS: readonly string[] = [
+import type { Migration } from '../schema.ts';
+
+export const MIGRATIONS: readonly Migration[] = [
   `
   -- One row: the account as JSON (src/domain/account.ts).
   CREATE TABLE account (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL);

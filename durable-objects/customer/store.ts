@@ -23,8 +23,10 @@ import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer
 import type { ChangeKind } from '../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
+import { ObjectSchema, REWRITE_PAUSE_MS } from '../schema.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
+import { MIGRATIONS } from './migrations.ts';
 import {
   ANSWER_RETENTION_MS,
   BATCH_HOLD_RETENTION_MS,
@@ -33,7 +35,6 @@ import {
   nextPruneMs,
   prune,
 } from './retention.ts';
-import { createSchema, hasSchema, migrate } from './schema.ts';
 import { SessionRequests } from './session-requests.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
@@ -73,6 +74,7 @@ export class CustomerStore {
   readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
+  readonly #schema: ObjectSchema;
   #exists: boolean;
   /** As the transaction under way left it; dropped when that fails. */
   #account: Account | null | undefined;
@@ -81,6 +83,8 @@ export class CustomerStore {
   #accountChanged = false;
   #due: KnownDue | undefined;
   #alarmMs: number | null | undefined;
+  /** When rows that are older than the schema are to be rewritten next, if there are any. */
+  #rewriteMs = 0;
   /** How handing over goes, and the database of the organization; `undefined` until they are read. */
   #delivery: Delivery | undefined;
   #historyDatabase: DatabaseName | null | undefined;
@@ -110,13 +114,22 @@ export class CustomerStore {
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
     this.corrections = this.#tables.corrections;
-    this.#exists = hasSchema(this.#storage.sql);
-    if (this.#exists) storage.transactionSync(() => migrate(storage.sql));
+    this.#schema = new ObjectSchema(storage, 'Customer', MIGRATIONS);
+    this.#exists = this.#schema.exists();
+    if (this.#exists) this.#schema.migrate();
   }
 
   /** Reads the alarm that is set, once after the object starts. To be awaited before the first transaction. */
   async load(): Promise<void> {
     this.#alarmMs ??= await this.#storage.getAlarm();
+    if (this.#schema.hasUnfinished) this.#arm(Date.now());
+  }
+
+  /** Rewrites a bounded number of rows that are older than the schema. */
+  async rewriteRows(): Promise<void> {
+    if (!this.#schema.hasUnfinished) return;
+    await this.#schema.rewriteRows();
+    if (!this.#schema.hasUnfinished) this.#due = undefined;
   }
 
   /** To be called when the alarm fires: none is set any more. A hand-over that was due follows; the next alarm stands behind it. */
@@ -125,6 +138,8 @@ export class CustomerStore {
     if (!this.#exists) return;
     const due = this.#dueNow();
     if (due.outboxMs !== null && due.outboxMs <= nowMs) due.outboxMs = nowMs + OUTBOX_ALARM_MS;
+    this.#rewriteMs = nowMs + REWRITE_PAUSE_MS;
+    if (due.rewriteMs !== null) due.rewriteMs = this.#rewriteMs;
   }
 
   /**
@@ -163,7 +178,7 @@ export class CustomerStore {
       this.#due = undefined;
       this.#delivery = undefined;
       this.#alarmMs = undefined;
-      this.#exists = hasSchema(this.#storage.sql);
+      this.#exists = this.#schema.exists();
       throw error;
     } finally {
       this.#inTransaction = false;
@@ -187,7 +202,7 @@ export class CustomerStore {
    */
   saveAccount(changed: Account, nowMs: number): Account {
     const before = this.account();
-    if (!this.#exists) createSchema(this.#storage.sql);
+    if (!this.#exists) this.#schema.migrate();
     this.#exists = true;
     if (before) this.#closePeriod(before, changed, nowMs);
     const account = this.#post(changed, nowMs);
@@ -647,6 +662,7 @@ export class CustomerStore {
       replenishMs: replenishmentOf(this.account()),
       settleMs: this.#tables.charges.nextDueMs(),
       pruneMs: nextPruneMs(this.#tables),
+      rewriteMs: this.#schema.hasUnfinished ? this.#rewriteMs : null,
     };
     return this.#due;
   }

@@ -10,30 +10,12 @@ import type { NewOrganizationEvent } from '../../src/history/organization-events
 import { BoundedMap } from '../../src/platform/bounded-map.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
 import { MINUTE_MS } from '../../src/platform/time.ts';
+import { ObjectSchema } from '../schema.ts';
+import { MIGRATIONS } from './migrations.ts';
 
 /** An erasure is over within this time. */
 const ERASURE_MS = 10 * MINUTE_MS;
 const ERASED_MAX = 1_000;
-
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS organization (id INTEGER PRIMARY KEY CHECK (id = 1), organization_id TEXT NOT NULL);
-  -- Events that D1 does not have, in the order in which they were found.
-  CREATE TABLE IF NOT EXISTS waiting (
-    place INTEGER PRIMARY KEY AUTOINCREMENT,
-    event_id TEXT NOT NULL UNIQUE,
-    customer_id TEXT,
-    type TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
-    data TEXT NOT NULL
-  );
-  -- What was told. NULL matters for good.
-  CREATE TABLE IF NOT EXISTS remembered (
-    key TEXT PRIMARY KEY,
-    value TEXT NOT NULL,
-    until_ms INTEGER,
-    customer_id TEXT
-  ) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS customers (place INTEGER PRIMARY KEY AUTOINCREMENT, customer_id TEXT NOT NULL UNIQUE);`;
 
 interface WaitingRow extends Record<string, SqlStorageValue> {
   eventId: string;
@@ -53,7 +35,7 @@ export class StoredWatch implements WatchStore {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#sql.exec(SCHEMA);
+    new ObjectSchema(storage, 'OrganizationWatch', MIGRATIONS).migrate();
   }
 
   /** Called by the first wake: sets the organization of the watch. */

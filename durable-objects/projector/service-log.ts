@@ -11,31 +11,6 @@ import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
 const KEPT_HOURS_MS = 2 * DAY_MS;
 const KEPT_RUNS_MS = 7 * DAY_MS;
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS delivery_hours (
-    hour_ms INTEGER PRIMARY KEY,
-    deliveries INTEGER NOT NULL,
-    changes INTEGER NOT NULL,
-    failures INTEGER NOT NULL,
-    longest_wait_ms INTEGER NOT NULL
-  );
-  CREATE TABLE IF NOT EXISTS request_hours (
-    hour_ms INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    requests INTEGER NOT NULL,
-    server_errors INTEGER NOT NULL,
-    latencies TEXT NOT NULL,
-    PRIMARY KEY (hour_ms, kind)
-  ) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS cron_runs (
-    started_ms INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    took_ms INTEGER NOT NULL,
-    ok INTEGER NOT NULL,
-    message TEXT,
-    PRIMARY KEY (started_ms, name)
-  ) WITHOUT ROWID;`;
-
 const hourOf = (atMs: number) => atMs - (atMs % HOUR_MS);
 
 export class ServiceLog {
@@ -43,7 +18,6 @@ export class ServiceLog {
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
-    sql.exec(SCHEMA);
   }
 
   /** D1 took changes, the oldest of which had waited for so long. */

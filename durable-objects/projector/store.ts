@@ -6,6 +6,8 @@
 import type { CustomerKey, OrganizationId } from '../../src/domain/ids.ts';
 import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
+import { ObjectSchema, REWRITE_PAUSE_MS } from '../schema.ts';
+import { MIGRATIONS } from './migrations.ts';
 import { PageTable, type Part } from './pages.ts';
 import { ServiceLog } from './service-log.ts';
 import { SetAsideTable } from './set-aside.ts';
@@ -25,35 +27,6 @@ const WOKEN_MAX = 1_000;
 /** Organizations are to be woken again after this, where it is not known that they were. */
 const WAKE_RETRY_MS = 10_000;
 
-const SCHEMA = `
-  -- The database that the pages are for: one row, from the first page on.
-  CREATE TABLE IF NOT EXISTS history_database (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL);
-  -- Pages of changes, as they came. Places are never used twice: a delivery deletes what it has read by its place.
-  CREATE TABLE IF NOT EXISTS pages (
-    place INTEGER PRIMARY KEY AUTOINCREMENT,
-    organization_id TEXT NOT NULL,
-    customer_id TEXT NOT NULL,
-    subscription_id TEXT NOT NULL,
-    since_ms INTEGER NOT NULL,
-    changes INTEGER NOT NULL,
-    page TEXT NOT NULL
-  );
-  -- Changes that D1 refused, each as a page of its own.
-  CREATE TABLE IF NOT EXISTS set_aside (
-    place INTEGER PRIMARY KEY AUTOINCREMENT,
-    organization_id TEXT NOT NULL,
-    customer_id TEXT NOT NULL,
-    subscription_id TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    id TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
-    reason TEXT NOT NULL,
-    page TEXT NOT NULL,
-    UNIQUE (subscription_id, kind, id)
-  );
-  -- Organizations with new events in D1, whose webhooks do not know of them yet, and the parts that brought them.
-  CREATE TABLE IF NOT EXISTS to_wake (organization_id TEXT PRIMARY KEY, parts INTEGER NOT NULL) WITHOUT ROWID;`;
-
 /** An organization whose webhooks are to be woken. */
 export interface ToWake {
   organizationId: OrganizationId;
@@ -72,11 +45,13 @@ export class ProjectorStore {
   readonly log: ServiceLog;
   delivery: Delivery = { failures: 0, lastError: null };
   readonly #storage: DurableObjectStorage;
+  readonly #schema: ObjectSchema;
   #alarmMs: number | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
-    storage.sql.exec(SCHEMA);
+    this.#schema = new ObjectSchema(storage, 'Projector', MIGRATIONS);
+    this.#schema.migrate();
     this.pages = new PageTable(storage.sql);
     this.setAside = new SetAsideTable(storage.sql);
     this.log = new ServiceLog(storage.sql);
@@ -84,6 +59,13 @@ export class ProjectorStore {
 
   async load(): Promise<void> {
     this.#alarmMs = await this.#storage.getAlarm();
+    if (this.#schema.hasUnfinished && this.#alarmMs === null) this.wakeAt(Date.now());
+  }
+
+  /** Rewrites a bounded number of rows that are older than the schema. Sees to it that an alarm is set for the rest. */
+  async rewriteRows(): Promise<void> {
+    await this.#schema.rewriteRows();
+    if (this.#schema.hasUnfinished && this.#alarmMs === null) this.wakeAt(Date.now() + REWRITE_PAUSE_MS);
   }
 
   /** To be called when the alarm fires: none is set any more. */

@@ -22,6 +22,8 @@ import { getsType } from '../../src/events/webhooks/types.ts';
 import type { RecordedEvent } from '../../src/history/organization-events.ts';
 import type { DeliveryRow, EndpointState } from '../../src/objects/webhook-commands.ts';
 import { DAY_MS } from '../../src/platform/time.ts';
+import { ObjectSchema } from '../schema.ts';
+import { MIGRATIONS } from './migrations.ts';
 
 /** The most events that wait here; further ones wait in D1. */
 export const PENDING_MAX = 10_000;
@@ -30,52 +32,6 @@ const LOGGED_MAX = 2_000;
 const LOGGED_MS = 30 * DAY_MS;
 /** The most replays that run at the same time. */
 const REPLAYS_MAX = 10;
-
-const SCHEMA = `
-  -- One row: the webhook, the place in the events up to which it has read, and how its endpoint does.
-  CREATE TABLE IF NOT EXISTS endpoint (
-    id INTEGER PRIMARY KEY CHECK (id = 1),
-    organization_id TEXT NOT NULL,
-    webhook_id TEXT NOT NULL,
-    -- When the webhook was created whose events these are; NULL before its configuration was read.
-    created_at_ms INTEGER,
-    after_place INTEGER NOT NULL DEFAULT 0,
-    -- Since when every request failed, and when the last one did; NULL where the last one did not.
-    failing_since_ms INTEGER,
-    last_failed_ms INTEGER,
-    -- It was seen switched off.
-    is_off INTEGER NOT NULL DEFAULT 0,
-    -- What is to be done to a webhook that takes nothing any more, as JSON.
-    switch_off TEXT
-  );
-  CREATE TABLE IF NOT EXISTS deliveries (
-    delivery INTEGER PRIMARY KEY AUTOINCREMENT,
-    event_id TEXT NOT NULL UNIQUE,
-    -- The customer; empty for events of none.
-    lane TEXT NOT NULL,
-    type TEXT NOT NULL,
-    at_ms INTEGER NOT NULL,
-    -- JSON; NULL once the delivery has ended.
-    data TEXT,
-    status TEXT NOT NULL,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    first_attempt_ms INTEGER,
-    last_attempt_ms INTEGER,
-    -- Of the first of its lane alone.
-    next_attempt_ms INTEGER,
-    answer_status INTEGER,
-    answer TEXT,
-    ended_at_ms INTEGER
-  );
-  CREATE INDEX IF NOT EXISTS deliveries_by_lane ON deliveries (lane, event_id) WHERE status = 'PENDING';
-  CREATE INDEX IF NOT EXISTS deliveries_due ON deliveries (next_attempt_ms) WHERE next_attempt_ms IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS deliveries_ended ON deliveries (ended_at_ms) WHERE ended_at_ms IS NOT NULL;
-  -- Events that are to be sent again: those between two ids.
-  CREATE TABLE IF NOT EXISTS replays (
-    replay INTEGER PRIMARY KEY AUTOINCREMENT,
-    after_id TEXT NOT NULL,
-    before_id TEXT NOT NULL
-  );`;
 
 /** An event to be sent. */
 export interface DueDelivery extends Message {
@@ -96,6 +52,7 @@ const COLUMNS = `delivery, event_id AS eventId, type, NULLIF(lane, '') AS custom
   last_attempt_ms AS lastAttemptMs, next_attempt_ms AS nextAttemptMs, answer_status AS answerStatus, answer`;
 
 export class EndpointStore {
+  readonly schema: ObjectSchema;
   readonly #storage: DurableObjectStorage;
   readonly #sql: SqlStorage;
   /** Increases with each erasure: events that were read from D1 before one are not stored after it. */
@@ -104,7 +61,8 @@ export class EndpointStore {
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#sql.exec(SCHEMA);
+    this.schema = new ObjectSchema(storage, 'WebhookEndpoint', MIGRATIONS);
+    this.schema.migrate();
   }
 
   /** Remembers the webhook of this object. */

@@ -182,10 +182,14 @@ export async function withObject(
     let store = new CustomerStore(state.storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
-    // Its tables are beside the customer's, and its alarm is separate.
+    // Its tables are beside the customer's; their version and its alarm are separate.
     const startProjector = (): ProjectorStore => {
+      const { sql } = state.storage;
+      const renamed = <Value>(value: Value) =>
+        (typeof value === 'string' ? value.replaceAll('schema_version', 'projector_version') : value) as Value;
+      const exec: SqlStorage['exec'] = (query, ...values) => sql.exec(renamed(query), ...values.map(renamed));
       const storage = {
-        sql: state.storage.sql,
+        sql: { exec, databaseSize: sql.databaseSize },
         transactionSync: state.storage.transactionSync.bind(state.storage),
         getAlarm: async () => projectorAlarmMs,
         setAlarm: async (atMs: number) => {

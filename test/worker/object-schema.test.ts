@@ -38,7 +38,7 @@ it('an object with credits from before remembers their terms, so that they can g
     const { sql } = storage;
     sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
     sql.exec('INSERT INTO schema_version (version) VALUES (1)');
-    sql.exec(MIGRATIONS[0] ?? '');
+    sql.exec(String(MIGRATIONS[0]));
     sql.exec('INSERT INTO account (id, value) VALUES (1, ?)', JSON.stringify({ wallet: { credits: [credit] } }));
     const { corrections } = new CustomerStore(storage);
     expect(corrections.credit('c')).toEqual(credit);
@@ -49,9 +49,9 @@ it('a charge that was on its way before may be at the provider, and waits for a 
   await runInDurableObject(customerStub('schema', 'charges'), async (_object, { storage }) => {
     const { sql } = storage;
     sql.exec('CREATE TABLE schema_version (version INTEGER NOT NULL)');
-    const before = MIGRATIONS.findIndex((migration) => migration.includes('charges_reported'));
+    const before = MIGRATIONS.findIndex((migration) => String(migration).includes('charges_reported'));
     sql.exec('INSERT INTO schema_version (version) VALUES (?)', before);
-    for (const migration of MIGRATIONS.slice(0, before)) sql.exec(migration);
+    for (const migration of MIGRATIONS.slice(0, before)) sql.exec(String(migration));
     sql.exec(`INSERT INTO charges (charge_id, kind, subject_id, amount_nano_usd, stripe_customer_id, at_ms, debited_at_ms, attempts,
       due_at_ms) VALUES ('new', 'call', 'a', '5', 'cus_1', 1, NULL, 0, 2), ('asked', 'call', 'b', '7', 'cus_1', 1, 2, 1, 3)`);
     const store = new CustomerStore(storage);
