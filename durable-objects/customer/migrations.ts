@@ -250,4 +250,23 @@ export const MIGRATIONS: readonly Migration[] = [
   -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
   CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
   `,
+  `
+  -- What a begin needs to know of the calls before it, as JSON (tables/begin-figures.ts); NULL until it is counted. And no call
+  -- that finished by then has stored answers any more.
+  ALTER TABLE account ADD COLUMN begin_figures TEXT;
+  ALTER TABLE account ADD COLUMN answers_dropped_by_ms INTEGER NOT NULL DEFAULT 0;
+
+  -- The place in the outbox of a call's last change.
+  ALTER TABLE calls ADD COLUMN change_place INTEGER;
+  UPDATE calls SET change_place = waiting.place
+    FROM (SELECT id, MAX(place) AS place FROM outbox WHERE kind = 'call' GROUP BY id) waiting WHERE call_id = waiting.id;
+
+  -- A charge is in one of these.
+  DROP INDEX charges_due;
+  CREATE INDEX charges_to_debit ON charges (due_at_ms) WHERE debited_at_ms IS NULL;
+  CREATE INDEX charges_to_report ON charges (due_at_ms) WHERE debited_at_ms IS NOT NULL;
+
+  DROP INDEX batch_holds_expiry;
+  CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms, begun_at_ms);
+  `,
 ];

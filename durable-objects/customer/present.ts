@@ -24,6 +24,7 @@ import type { CustomerId } from '../../src/domain/ids.ts';
 import { type MeterName, SLOT_METERS } from '../../src/domain/meters.ts';
 import { type NanoUsd, usdFromNano } from '../../src/domain/money.ts';
 import { costMultiplier } from '../../src/domain/pricing.ts';
+import type { WindowState } from '../../src/domain/rolling-window.ts';
 import type { Tier } from '../../src/domain/tiers.ts';
 import { billableInputTokens } from '../../src/domain/usage.ts';
 import { availableUsd } from '../../src/domain/wallet.ts';
@@ -44,11 +45,17 @@ export function presentCustomer(account: Account, models: CustomerState['models'
   };
 }
 
+/** A plan's rolling limit, and what its window has now. */
+export interface RollingState extends WindowState {
+  limit: number;
+  windowSeconds: number;
+}
+
 export interface BeginFacts {
   decided: CallDecision;
   newCustomer: boolean;
   source: 'explicit' | 'derived';
-  rolling: { limit: number; windowSeconds: number; used: number; oldestMs: number } | null;
+  rolling: RollingState | null;
 }
 
 export function presentBegin(
@@ -72,7 +79,7 @@ export function presentBegin(
             used: rolling.used,
             remaining: Math.max(0, rolling.limit - rolling.used),
             windowSeconds: rolling.windowSeconds,
-            resetsAt: iso(rolling.oldestMs + rolling.windowSeconds * 1000),
+            resetsAt: iso(rolling.resetsAtMs),
           },
         }
       : undefined,
@@ -111,11 +118,8 @@ export function presentLeft(
   };
 }
 
-export function presentRolling(
-  { limit, used, windowSeconds, oldestMs }: NonNullable<BeginFacts['rolling']>,
-  nowMs: number,
-): Rolling {
-  const resetSeconds = Math.max(0, Math.ceil((oldestMs + windowSeconds * 1000 - nowMs) / 1000));
+export function presentRolling({ limit, used, windowSeconds, resetsAtMs }: RollingState, nowMs: number): Rolling {
+  const resetSeconds = Math.max(0, Math.ceil((resetsAtMs - nowMs) / 1000));
   return { limit, remaining: Math.max(0, limit - used), windowSeconds, resetSeconds };
 }
 

@@ -12,10 +12,10 @@ import type { BatchHold } from '../../src/domain/batch-hold.ts';
 import { type Call, hasFailedFree } from '../../src/domain/call.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
 import type { OpenWork } from '../../src/domain/denial.ts';
-import { USUAL_CALLS } from '../../src/domain/hold.ts';
 import type { CallId, OrganizationId } from '../../src/domain/ids.ts';
 import { NEVER_MS } from '../../src/domain/period.ts';
 import { slotTotals } from '../../src/domain/reverse-meter.ts';
+import type { BegunCalls } from '../../src/domain/rolling-window.ts';
 import { EMPTY_WALLET, nextExpiryMs, sumBalance, type Wallet } from '../../src/domain/wallet.ts';
 import { deriveEvents } from '../../src/events/customer-events.ts';
 import { type CustomerFigures, countedBefore } from '../../src/history/projection-rows.ts';
@@ -37,7 +37,8 @@ import {
 } from './retention.ts';
 import { SessionRequests } from './session-requests.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
-import type { CallEnd, StoredCall } from './tables/calls.ts';
+import { BeginFigures } from './tables/begin-figures.ts';
+import type { CallBeforeChange, CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
@@ -51,9 +52,6 @@ import type { UsageHourTable } from './tables/usage-hours.ts';
  * an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
-
-/** Calls that are known to wait for a hand-over, so that the outbox is not searched for them. */
-const WAITING_CALLS_MAX = 10_000;
 
 /** What is due but for credits, whose expiry depends on what is held of them. */
 type KnownDue = Omit<Due, 'expiryMs'>;
@@ -75,6 +73,7 @@ export class CustomerStore {
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
   readonly #schema: ObjectSchema;
+  readonly #beginFigures: BeginFigures;
   #exists: boolean;
   /** As the transaction under way left it; dropped when that fails. */
   #account: Account | null | undefined;
@@ -90,8 +89,6 @@ export class CustomerStore {
   #historyDatabase: DatabaseName | null | undefined;
   /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
   #handedOverPlace = 0;
-  /** Calls that changed since the last hand-over; others may wait too. */
-  readonly #waitingCalls = new Set<string>();
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
   /** The transaction under way recorded changes. */
@@ -111,6 +108,7 @@ export class CustomerStore {
     this.#storage = storage;
     this.#changed = changed;
     this.#tables = openTables(storage.sql);
+    this.#beginFigures = new BeginFigures(storage.sql, this.#tables.calls);
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
     this.corrections = this.#tables.corrections;
@@ -152,7 +150,7 @@ export class CustomerStore {
     try {
       const result = this.#storage.transactionSync(() => {
         const done = command();
-        if (this.#accountChanged) this.#storeAccount();
+        if (this.#accountChanged || this.#beginFigures.hasChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
           this.#enqueue('customer', this.#account.customerId, nowMs);
@@ -168,7 +166,7 @@ export class CustomerStore {
       if (this.#hasNewChanges) this.#changed();
       return result;
     } catch (error) {
-      this.#waitingCalls.clear();
+      this.#beginFigures.rolledBack();
       this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
@@ -231,9 +229,11 @@ export class CustomerStore {
 
   #storeAccount(): void {
     this.#accountChanged = false;
-    if (!this.#account) return;
-    const sql = 'INSERT INTO account (id, value) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET value = excluded.value';
-    this.#storage.sql.exec(sql, JSON.stringify(this.#account));
+    const account = this.account();
+    if (!account) return;
+    const sql = `INSERT INTO account (id, value, begin_figures) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE
+      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures)`;
+    this.#storage.sql.exec(sql, JSON.stringify(account), this.#beginFigures.takeText());
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
@@ -278,10 +278,11 @@ export class CustomerStore {
   insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
-    this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs));
+    this.#beginFigures.callBegins(call, this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds);
+    const place = isUntold ? null : this.#enqueue('call', call.callId, nowMs);
+    this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
-    if (!isUntold) this.#enqueue('call', call.callId, nowMs);
   }
 
   /** Stores a call that was denied. */
@@ -289,21 +290,25 @@ export class CustomerStore {
     this.denials.add(nowMs);
     const countedIn = this.#tables.deniedHours.add(nowMs, call.feature ?? '');
     const packed = this.#tables.forms.pack(answer, call.callId, nowMs);
-    this.#tables.calls.insert(countedIn === null ? call : { ...call, countedAlone: true }, fingerprint, packed);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
-    if (countedIn === null) this.#enqueue('call', call.callId, nowMs);
-    else this.#enqueue('denied_hour', String(countedIn), nowMs);
+    if (countedIn === null) {
+      this.#tables.calls.insert(call, fingerprint, packed, this.#enqueue('call', call.callId, nowMs));
+    } else {
+      this.#tables.calls.insert({ ...call, countedAlone: true }, fingerprint, packed, null);
+      this.#enqueue('denied_hour', String(countedIn), nowMs);
+    }
   }
 
   /** Stores what became of a call's charge, or of its prompt. */
   updateCall({ untold: _, ...call }: Call, nowMs: number): void {
-    this.#tables.calls.update(call, this.#replacedBy(call));
-    if (!call.countedAlone) this.#enqueue('call', call.callId, nowMs);
+    const replaced = this.#replacedBy(this.#beforeChange(call));
+    const place = call.countedAlone ? null : this.#enqueue('call', call.callId, nowMs);
+    this.#tables.calls.update(call, { replaced, place });
   }
 
   /** Stores what an open call holds. D1 learns what it came to. */
   holdMore(call: Call): void {
-    this.#tables.calls.update(call, null);
+    this.#tables.calls.update(call, { replaced: null, place: null });
   }
 
   /** Stores a call that stopped being in progress, with the answer of its end where it has one. */
@@ -312,39 +317,43 @@ export class CustomerStore {
     const { failedHours, forms } = this.#tables;
     const isCounted = isFree && untold === true && failedHours.isFull(nowMs);
     const call: Call = isCounted ? { ...finished, countedAlone: true } : finished;
-    const stored = end && { ...end, answer: forms.pack(end.answer, call.callId, nowMs) };
-    this.#tables.calls.finish(call, stored, this.#replacedBy(call));
+    const before = this.#beforeChange(call);
+    if (before) this.#beginFigures.callEnds(call, before.status);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
     if (isFree && !isCounted) failedHours.addFull(nowMs);
     if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
-    else this.#enqueue('call', call.callId, nowMs);
+    const replaced = this.#replacedBy(before);
+    const place = isCounted ? null : this.#enqueue('call', call.callId, nowMs);
+    const stored = end && { ...end, answer: forms.pack(end.answer, call.callId, nowMs) };
+    this.#tables.calls.finish(call, stored, { replaced, place });
   }
 
   /** Stores a call that was corrected, also one that was removed, and keeps it as long as one that has just finished. */
   correctCall(before: Call, { countedAlone, ...call }: Call, nowMs: number): void {
-    const replaced = countedAlone ? null : this.#replacedBy(call, before);
-    this.#tables.calls.correct(call, replaced, nowMs);
+    const replaced = countedAlone ? null : this.#replacedBy(this.#beforeChange(call), before);
+    this.#beginFigures.callIsCorrected(before, call);
+    this.#tables.calls.correct(call, { replaced, place: this.#enqueue('call', call.callId, nowMs) }, nowMs);
     // From now on D1 has the call, and the count is without it.
     if (countedAlone)
       this.#enqueue('failed_hour', this.#tables.failedHours.count(...countedOf(before, nowMs), -1), nowMs);
     this.corrections.note(call.callId, call.revision, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
-    this.#enqueue('call', call.callId, nowMs);
+  }
+
+  #beforeChange({ callId }: Call): CallBeforeChange | null {
+    return this.#tables.calls.beforeChange(callId, this.#handedOverPlace);
   }
 
   /**
    * What D1 was sent to count of the call so far. If a change of it waits to be handed over still, that is what this one
    * replaced. `removed` is the call as it was, if the object has removed it.
    */
-  #replacedBy({ callId }: Call, removed?: Call): string | null {
-    const { calls, outbox } = this.#tables;
-    if (this.#waitingCalls.has(callId)) return calls.replaced(callId);
-    const before = calls.finished(callId) ?? removed;
+  #replacedBy(stored: CallBeforeChange | null, removed?: Call): string | null {
+    if (stored?.waits) return stored.replaced;
+    const isOpen = stored?.status === 'IN_PROGRESS';
+    const before = stored ? (JSON.parse(stored.record) as Call) : removed;
     const organizationId = this.account()?.organizationId;
-    if (!before || organizationId === undefined) return null;
-    return outbox.hasCall(callId, this.#handedOverPlace)
-      ? calls.replaced(callId)
-      : countedBefore(organizationId, before);
+    return !before || isOpen || organizationId === undefined ? null : countedBefore(organizationId, before);
   }
 
   /** Stores what a service call answered, for retries of its request. */
@@ -450,17 +459,18 @@ export class CustomerStore {
     return this.account()?.subscription.lastReplenishedAtMs ?? 0;
   }
 
-  callsBegunSince(sinceMs: number): { count: number; oldestMs: number | null } {
-    return this.#exists ? this.#tables.calls.begunSince(sinceMs) : { count: 0, oldestMs: null };
+  /** The calls that began in a window of this length until now. */
+  begunCalls(windowSeconds: number, nowMs: number): BegunCalls {
+    return this.#exists ? this.#beginFigures.begun(windowSeconds, nowMs) : { windowSeconds, parts: [] };
   }
 
   /** What may hold something of the customer's. */
   openWork(): OpenWork {
-    return { calls: this.#exists ? this.countOpenCalls() : 0, batches: this.countBatchHolds() };
+    return { calls: this.countOpenCalls(), batches: this.countBatchHolds() };
   }
 
   countOpenCalls(): number {
-    return this.#tables.calls.countOpen();
+    return this.#exists ? this.#beginFigures.openCalls() : 0;
   }
 
   recentCalls(rowsMax: number): Call[] {
@@ -469,7 +479,7 @@ export class CustomerStore {
 
   /** Costs of the customer's last calls, in nano-USD. */
   recentCosts(): bigint[] {
-    return this.#exists ? this.#tables.calls.recentCosts(USUAL_CALLS) : [];
+    return this.#exists ? this.#beginFigures.recentCosts() : [];
   }
 
   /** What the customer's last answers of the model came to of their bounds, in millionths. */
@@ -541,9 +551,9 @@ export class CustomerStore {
     return this.#tables.charges.failed(rowsMax);
   }
 
-  /** Charges that the balance has not paid, and those that it has and that are due. */
-  chargesToSettle(nowMs: number, rowsMax: number): OpenCharge[] {
-    return this.#exists && this.#dueNow().settleMs !== null ? this.#tables.charges.toSettle(nowMs, rowsMax) : [];
+  /** Charges that the balance has not paid. */
+  chargesToDebit(rowsMax: number): OpenCharge[] {
+    return this.#exists && this.#dueNow().settleMs !== null ? this.#tables.charges.toDebit(rowsMax) : [];
   }
 
   /** Charges to be reported that the balance has paid. */
@@ -580,7 +590,6 @@ export class CustomerStore {
    */
   handedOver({ place, more }: OutboxPage): void {
     this.#handedOverPlace = place;
-    this.#waitingCalls.clear();
     if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
   }
 
@@ -634,12 +643,13 @@ export class CustomerStore {
       this.#dueNow().pruneMs = prune(this.#tables, { periodMs: this.#periodMs(), nowMs });
   }
 
-  #enqueue(kind: ChangeKind, id: string, nowMs: number): void {
-    this.#tables.outbox.add(kind, id, nowMs);
-    if (kind === 'call' && this.#waitingCalls.size < WAITING_CALLS_MAX) this.#waitingCalls.add(id);
+  /** Returns the place of the change in the outbox. */
+  #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
+    const place = this.#tables.outbox.add(kind, id, nowMs);
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;
     this.#hasNewChanges = true;
+    return place;
   }
 
   /** When the alarm is to hand changes over. */

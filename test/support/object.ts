@@ -52,6 +52,9 @@ const lineRequest = ({ tier }: BatchLine): BeginCommand['request'] => ({
   pricingMode: 'batch',
 });
 
+/** Rows that were read, by statement. */
+export type RowsRead = Record<string, number>;
+
 export interface Clockwork {
   begin(
     callId: string,
@@ -156,6 +159,8 @@ export interface Clockwork {
   rows(table: string): number;
   /** The rows of the object's own tables. */
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
+  /** The rows that a command reads, by statement. */
+  rowsRead(command: () => unknown): RowsRead;
   /** The waiting changes in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
   /** The same object after it was evicted: nothing in memory. */
@@ -179,7 +184,8 @@ export async function withObject(
   });
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
-    let store = new CustomerStore(state.storage);
+    const counted = countReads(state.storage);
+    let store = new CustomerStore(counted.storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
     // Its tables are beside the customer's; their version and its alarm are separate.
@@ -410,6 +416,7 @@ export async function withObject(
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
+      rowsRead: counted.rowsRead,
       outbox: () => {
         const [own, { waiting, failures, lastError }] = [store.outboxState(), projector().state({}, 0)];
         const { dueAtMs } = store.delivery();
@@ -423,13 +430,39 @@ export async function withObject(
         };
       },
       restart: async () => {
-        store = new CustomerStore(state.storage);
+        store = new CustomerStore(counted.storage);
         await store.load();
         started = null;
       },
     };
     await steps(object, names);
   });
+}
+
+/** The storage, of which can be told what a command reads. */
+function countReads(storage: DurableObjectStorage): { storage: DurableObjectStorage; rowsRead: Clockwork['rowsRead'] } {
+  let cursors: [sql: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] | null = null;
+  const exec: SqlStorage['exec'] = (sql, ...values) => {
+    const cursor = storage.sql.exec(sql, ...values);
+    cursors?.push([sql, cursor]);
+    return cursor as never;
+  };
+  const methods = {
+    sql: { exec },
+    transactionSync: storage.transactionSync.bind(storage),
+    getAlarm: storage.getAlarm.bind(storage),
+    setAlarm: storage.setAlarm.bind(storage),
+    deleteAlarm: storage.deleteAlarm.bind(storage),
+  };
+  const rowsRead = (command: () => unknown): RowsRead => {
+    cursors = [];
+    command();
+    const rows: RowsRead = {};
+    for (const [sql, cursor] of cursors) rows[sql] = (rows[sql] ?? 0) + cursor.rowsRead;
+    cursors = null;
+    return rows;
+  };
+  return { storage: methods as unknown as DurableObjectStorage, rowsRead };
 }
 
 /** The data of an accepted answer; throws on a refusal. */

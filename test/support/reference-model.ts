@@ -657,8 +657,8 @@ export class ReferenceModel {
 
   /** The counts of calls that ended and did not time out. */
   #reported(): Counted[] {
-    return [...this.calls.values()].flatMap(({ callId, status, counted }) =>
-      counted && (status === 'COMPLETED' || status === 'FAILED') && this.isKept(callId) ? [counted] : [],
+    return [...this.calls.values()].flatMap(({ status, counted }) =>
+      counted && (status === 'COMPLETED' || status === 'FAILED') ? [counted] : [],
     );
   }
 

@@ -233,7 +233,7 @@ describe('a usage period', () => {
 });
 
 describe('rolling calls', () => {
-  test('are exact: the window slides, a refused begin leaves no trace, and Retry-After is correct', async () => {
+  test('slide with the window to the millisecond, a refused begin leaves no trace, and Retry-After is correct', async () => {
     const plan = { name: 'P', limitType: 'BLOCK', rollingCalls: { limit: 2, windowSeconds: 60 } };
     await withObject(plan, async (object) => {
       expect(accepted(object.begin('a', START)).rateLimits?.rollingCalls).toEqual({

@@ -28,6 +28,7 @@ import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import type { BoundAndStep } from '../../../src/domain/hold.ts';
 import { usualCharge } from '../../../src/domain/hold.ts';
 import type { CallId, OrganizationId } from '../../../src/domain/ids.ts';
+import { addBegun, type BegunCalls, readWindow } from '../../../src/domain/rolling-window.ts';
 import type { Tier } from '../../../src/domain/tiers.ts';
 import { firstDenial } from '../../../src/events/customer-events.ts';
 import type {
@@ -40,7 +41,14 @@ import type {
 } from '../../../src/objects/customer-commands.ts';
 import { keyCallId, readDerivedCallId, requestCallId } from '../../../src/objects/derived-call-id.ts';
 import { DENIALS_MAX, DENIALS_WINDOW_SECONDS } from '../denials.ts';
-import { type BeginFacts, presentBegin, presentEnd, presentLeft, presentRolling } from '../present.ts';
+import {
+  type BeginFacts,
+  presentBegin,
+  presentEnd,
+  presentLeft,
+  presentRolling,
+  type RollingState,
+} from '../present.ts';
 import type { DerivedKey } from '../tables/keys.ts';
 import {
   type Context,
@@ -133,7 +141,7 @@ export function beginOrReplay(
   }
   const resumeAtMs = isDenied ? store.denials.resumeAtMs(nowMs) : null;
   if (resumeAtMs !== null) return deniedTooOften({ resumeAtMs, nowMs });
-  const counted = rolling && { ...rolling, used: rolling.used + (call.status === 'IN_PROGRESS' ? 1 : 0) };
+  const counted = rolling && !isDenied ? { ...rolling, ...readWindow(addBegun(rolling.begun, nowMs), nowMs) } : rolling;
   const source = command.key.source === 'explicit' || command.key.source === 'session' ? 'explicit' : 'derived';
   const facts: BeginFacts = { decided, newCustomer: opened.newCustomer, source, rolling: counted };
   const hint = source === 'derived' ? KEY_HINT : undefined;
@@ -175,15 +183,15 @@ function toBeCounted(): RefusedBegin {
   return { ...refuse('SERVICE_UNAVAILABLE', message), countFirst: true };
 }
 
-/** The state of the plan's rolling limit; `null` where the plan has none. */
-function rollingWindow({ store, nowMs }: Context, account: Account): BeginFacts['rolling'] {
+/** The state of the plan's rolling limit; `null` if the plan has none. */
+function rollingWindow({ store, nowMs }: Context, account: Account): (RollingState & { begun: BegunCalls }) | null {
   const { rollingCalls } = account.subscription.plan.plan;
   if (!rollingCalls) return null;
-  const { count, oldestMs } = store.callsBegunSince(nowMs - rollingCalls.windowSeconds * 1000);
-  return { ...rollingCalls, used: count, oldestMs: oldestMs ?? nowMs };
+  const begun = store.begunCalls(rollingCalls.windowSeconds, nowMs);
+  return { ...rollingCalls, begun, ...readWindow(begun, nowMs) };
 }
 
-function rateLimited(window: NonNullable<BeginFacts['rolling']>, nowMs: number) {
+function rateLimited(window: RollingState, nowMs: number) {
   const { limit, windowSeconds } = window;
   const rolling = presentRolling(window, nowMs);
   const retryAfterSeconds = Math.max(1, rolling.resetSeconds);

@@ -103,7 +103,9 @@ export function queueCharge(
 
 /** Takes charges from the balance. Those that are not reported to a provider are POSTED. */
 export function debit(store: CustomerStore, reports: boolean, nowMs: number): void {
-  const charges = store.chargesToSettle(nowMs, DEBITS_MAX);
+  const unpaid = store.chargesToDebit(DEBITS_MAX);
+  // Nobody reports the others: they wait for a key.
+  const charges = reports ? unpaid : [...unpaid, ...store.chargesToReport(nowMs, DEBITS_MAX - unpaid.length)];
   if (charges.length === 0) return;
   store.transaction(nowMs, () => {
     const known = store.account();

@@ -3,8 +3,12 @@
  */
 
 import type { Call } from '../../../src/domain/call.ts';
+import { USUAL_CALLS } from '../../../src/domain/hold.ts';
 import type { CallId } from '../../../src/domain/ids.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
+import type { RecentCost } from '../../../src/domain/recent-costs.ts';
+import { type BegunPart, EXACT_CALLS_MAX, partMs } from '../../../src/domain/rolling-window.ts';
+import { SECOND_MS } from '../../../src/platform/time.ts';
 import { assertFits } from '../../stored-value.ts';
 
 export interface StoredCall {
@@ -19,12 +23,30 @@ export interface CallEnd {
   answer: string;
 }
 
+/** A call that is to be changed. */
+export interface CallBeforeChange {
+  status: Call['status'] | 'REVERSED';
+  /** As JSON. */
+  record: string;
+  replaced: string | null;
+  waits: boolean;
+}
+
+/** What a change of a call leaves for D1. */
+interface ChangeOfCall {
+  /** What D1 was sent to count of the call before (`countedBefore` in src/history/projection-rows.ts). */
+  replaced: string | null;
+  /** The place of the change in the outbox; `null` if D1 gets none of it. */
+  place: number | null;
+}
+
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
 /** Characters in one row of a stored response. */
 const RESPONSE_PART_LENGTH = 500_000;
 
-const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
+/** Calls that an object reads which counts them for the first time. */
+const COUNTED_ROWS_MAX = 100_000;
 
 export class CallTable {
   readonly #sql: SqlStorage;
@@ -47,12 +69,12 @@ export class CallTable {
     return this.#sql.exec<{ answer: string | null }>(sql, callId).toArray()[0]?.answer ?? null;
   }
 
-  insert(call: Call, fingerprint: string, answer: string): void {
+  insert(call: Call, fingerprint: string, answer: string, place: number | null): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, answer);
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, begin_fingerprint, begin_answer,
+         change_place) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       call.callId,
       call.status,
       call.startedAtMs,
@@ -61,48 +83,47 @@ export class CallTable {
       record,
       fingerprint,
       answer,
+      place,
     );
   }
 
-  /** The call, if it counts in the usage or did. */
-  finished(callId: CallId): Call | null {
-    const sql = "SELECT record FROM calls WHERE call_id = ? AND status <> 'IN_PROGRESS'";
-    const row = this.#sql.exec<{ record: string }>(sql, callId).toArray()[0];
-    return row ? (JSON.parse(row.record) as Call) : null;
+  /** What is stored of a call. `waits`: a change of it comes after that place of the outbox. */
+  beforeChange(callId: CallId, afterPlace: number): CallBeforeChange | null {
+    const sql = `SELECT status, record, replaced, EXISTS (SELECT 1 FROM outbox
+        WHERE place = calls.change_place AND place > ?2 AND kind = 'call' AND id = calls.call_id) AS waits
+      FROM calls WHERE call_id = ?1`;
+    const row = this.#sql
+      .exec<Omit<CallBeforeChange, 'waits'> & { waits: number }>(sql, callId, afterPlace)
+      .toArray()[0];
+    return row ? { ...row, waits: row.waits === 1 } : null;
   }
 
-  /** What `replaced` says already. */
-  replaced(callId: CallId): string | null {
-    const sql = 'SELECT replaced FROM calls WHERE call_id = ?';
-    return this.#sql.exec<{ replaced: string | null }>(sql, callId).toArray()[0]?.replaced ?? null;
-  }
-
-  /** `replaced` is what D1 was sent to count of the call before (`countedBefore` in src/history/projection-rows.ts). */
-  finish(call: Call, end: CallEnd | null, replaced: string | null): void {
+  finish(call: Call, end: CallEnd | null, { replaced, place }: ChangeOfCall): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, end?.answer ?? '', replaced ?? '');
     this.#sql.exec(
-      `UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, replaced = ?, end_fingerprint = ?, end_answer = ?
-       WHERE call_id = ?`,
+      `UPDATE calls SET status = ?, finished_at_ms = ?, record = ?, replaced = ?, end_fingerprint = ?, end_answer = ?,
+         change_place = COALESCE(?, change_place) WHERE call_id = ?`,
       call.status,
       call.finishedAtMs,
       record,
       replaced,
       end?.fingerprint ?? null,
       end?.answer ?? null,
+      place,
       call.callId,
     );
   }
 
   /** Stores a corrected call, also one that was removed, as if it had finished now. A reversed call is not counted as begun. */
-  correct(call: Call, replaced: string | null, nowMs: number): void {
+  correct(call: Call, { replaced, place }: ChangeOfCall, nowMs: number): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, replaced ?? '');
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, begin_fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, '')
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, change_place,
+         begin_fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')
        ON CONFLICT (call_id) DO UPDATE SET status = excluded.status, finished_at_ms = excluded.finished_at_ms,
-         record = excluded.record, replaced = excluded.replaced`,
+         record = excluded.record, replaced = excluded.replaced, change_place = excluded.change_place`,
       call.callId,
       call.reversedAtMs === undefined ? call.status : 'REVERSED',
       call.startedAtMs,
@@ -110,12 +131,13 @@ export class CallTable {
       nowMs,
       record,
       replaced,
+      place,
     );
   }
 
-  update(call: Call, replaced: string | null): void {
-    const record = JSON.stringify(call);
-    this.#sql.exec('UPDATE calls SET record = ?, replaced = ? WHERE call_id = ?', record, replaced, call.callId);
+  update(call: Call, { replaced, place }: ChangeOfCall): void {
+    const sql = 'UPDATE calls SET record = ?, replaced = ?, change_place = COALESCE(?, change_place) WHERE call_id = ?';
+    this.#sql.exec(sql, JSON.stringify(call), replaced, place, call.callId);
   }
 
   /** Open calls whose deadline has come, the earliest first. */
@@ -134,10 +156,27 @@ export class CallTable {
       .one().at;
   }
 
-  /** Admitted calls that began after `sinceMs`, and when the oldest of them did. */
-  begunSince(sinceMs: number): { count: number; oldestMs: number | null } {
-    const sql = `SELECT COUNT(*) AS count, MIN(started_at_ms) AS oldestMs FROM calls WHERE started_at_ms > ? AND status NOT IN ('NOT_ALLOWED', 'REVERSED')`;
-    return this.#sql.exec<{ count: number; oldestMs: number | null }>(sql, sinceMs).one();
+  /**
+   * The admitted calls of a window until now, by parts of it. Of more calls than `COUNTED_ROWS_MAX`, those before count
+   * whether they were admitted or not.
+   */
+  begunParts(windowSeconds: number, nowMs: number): BegunPart[] {
+    const sinceMs = nowMs - windowSeconds * SECOND_MS;
+    const newest =
+      'SELECT started_at_ms AS at FROM calls WHERE started_at_ms > ? ORDER BY started_at_ms DESC LIMIT 1 OFFSET ?';
+    const begunBefore = (rows: number) => this.#sql.exec<{ at: number }>(newest, sinceMs, rows).toArray()[0]?.at;
+    const withinMs = begunBefore(EXACT_CALLS_MAX - 1) === undefined ? 1 : partMs(windowSeconds);
+    return this.#sql
+      .exec<{ firstMs: number; lastMs: number; calls: number }>(
+        `SELECT MIN(started_at_ms) AS firstMs, MAX(started_at_ms) AS lastMs, COUNT(*) AS calls FROM calls
+         WHERE started_at_ms > ?1 AND (started_at_ms <= ?2 OR status NOT IN ('NOT_ALLOWED', 'REVERSED'))
+         GROUP BY started_at_ms / ?3 ORDER BY 1`,
+        sinceMs,
+        begunBefore(COUNTED_ROWS_MAX) ?? 0,
+        withinMs,
+      )
+      .toArray()
+      .map(({ firstMs, lastMs, calls }) => [firstMs, lastMs, calls]);
   }
 
   /** When the newest call began, a denied one too; `null` where there is none. */
@@ -158,14 +197,16 @@ export class CallTable {
     return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
-  /** Costs of the last calls that have a price, in nano-USD. */
-  recentCosts(rowsMax: number): bigint[] {
-    const sql = `SELECT json_extract(record, '$.outcome.price.costNanoUsd') AS cost FROM calls
-      WHERE status IN ('COMPLETED', 'FAILED') ORDER BY started_at_ms DESC LIMIT ?`;
+  /** Costs of the last calls that have a price, the oldest first. Only the newest `COUNTED_ROWS_MAX` calls are looked at. */
+  recentCosts(): RecentCost[] {
+    const sql = `SELECT record ->> '$.outcome.endedAtMs' AS endedAtMs, record ->> '$.outcome.price.costNanoUsd' AS cost
+      FROM (SELECT status, record FROM calls ORDER BY started_at_ms DESC LIMIT ?)
+      WHERE status IN ('COMPLETED', 'FAILED') AND cost IS NOT NULL LIMIT ?`;
     return this.#sql
-      .exec<{ cost: string | null }>(sql, rowsMax)
+      .exec<{ endedAtMs: number; cost: string }>(sql, COUNTED_ROWS_MAX, USUAL_CALLS)
       .toArray()
-      .flatMap(({ cost }) => (cost === null ? [] : [BigInt(cost)]));
+      .map(({ endedAtMs, cost }): RecentCost => [endedAtMs, cost])
+      .sort(([a], [b]) => a - b);
   }
 
   /** Stores what a service call answered, in parts that fit a row. */
@@ -192,16 +233,36 @@ export class CallTable {
     this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
   }
 
-  /** Drops the answers of calls that finished by then. Returns the rows written. */
+  /** Drops the answers of the next calls that finished by then. Returns the calls that were looked at, or fewer than `rowsMax`. */
   dropAnswers(finishedByMs: number, rowsMax: number): number {
+    const afterMs = this.#answersDroppedByMs();
+    const last = this.#sql
+      .exec<{ at: number }>(
+        `SELECT finished_at_ms AS at FROM calls WHERE finished_at_ms > ? AND finished_at_ms <= ?
+         ORDER BY finished_at_ms LIMIT 1 OFFSET ?`,
+        afterMs,
+        finishedByMs,
+        rowsMax - 1,
+      )
+      .toArray()[0];
+    const byMs = last?.at ?? finishedByMs;
+    const finished = 'finished_at_ms > ? AND finished_at_ms <= ?';
+    const answers = `DELETE FROM call_answers WHERE call_id IN (SELECT call_id FROM calls WHERE ${finished})`;
+    this.#sql.exec(answers, afterMs, byMs);
     // A late end may have an answer where the one of its begin was dropped.
-    const finished = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
-    this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
-    return this.#sql.exec(
-      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`,
-      finishedByMs,
-      rowsMax,
-    ).rowsWritten;
+    this.#sql.exec(
+      `UPDATE calls SET begin_answer = NULL, end_answer = NULL
+       WHERE ${finished} AND (begin_answer IS NOT NULL OR end_answer IS NOT NULL)`,
+      afterMs,
+      byMs,
+    );
+    this.#sql.exec('UPDATE account SET answers_dropped_by_ms = MAX(answers_dropped_by_ms, ?)', byMs);
+    return last ? rowsMax : 0;
+  }
+
+  #answersDroppedByMs(): number {
+    const sql = 'SELECT answers_dropped_by_ms AS at FROM account';
+    return this.#sql.exec<{ at: number }>(sql).toArray()[0]?.at ?? 0;
   }
 
   /**
@@ -221,13 +282,10 @@ export class CallTable {
     ).rowsWritten;
   }
 
-  /** When the oldest finished call finished, of all and of those that still have answers. */
+  /** When the oldest finished call finished, of all and of those that may still have answers. */
   oldestFinished(): { anyMs: number | null; withAnswerMs: number | null } {
-    return this.#sql
-      .exec<{ anyMs: number | null; withAnswerMs: number | null }>(
-        `SELECT (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL) AS anyMs,
-           (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL AND ${HAS_ANSWER}) AS withAnswerMs`,
-      )
-      .one();
+    const sql = 'SELECT MIN(finished_at_ms) AS at FROM calls WHERE finished_at_ms > ?';
+    const afterMs = (ms: number) => this.#sql.exec<{ at: number | null }>(sql, ms).one().at;
+    return { anyMs: afterMs(0), withAnswerMs: afterMs(this.#answersDroppedByMs()) };
   }
 }

@@ -91,17 +91,10 @@ export class ChargeTable {
     return this.#sql.exec<Row>('SELECT * FROM charges WHERE charge_id = ?', chargeId).toArray().map(fromRow)[0] ?? null;
   }
 
-  /** Charges that the balance has not paid, then those that it has and that are due; the earliest first. */
-  toSettle(nowMs: number, rowsMax: number): OpenCharge[] {
-    return this.#sql
-      .exec<Row>(
-        `SELECT * FROM charges WHERE debited_at_ms IS NULL OR due_at_ms <= ?
-         ORDER BY debited_at_ms IS NOT NULL, due_at_ms LIMIT ?`,
-        nowMs,
-        rowsMax,
-      )
-      .toArray()
-      .map(fromRow);
+  /** Charges that the balance has not paid, the earliest first. */
+  toDebit(rowsMax: number): OpenCharge[] {
+    const sql = 'SELECT * FROM charges WHERE debited_at_ms IS NULL ORDER BY due_at_ms LIMIT ?';
+    return this.#sql.exec<Row>(sql, rowsMax).toArray().map(fromRow);
   }
 
   /** Charges that the balance has paid, that are due for the billing provider, the earliest first. */
@@ -153,9 +146,9 @@ export class ChargeTable {
   }
 
   nextDueMs(): number | null {
-    return this.#sql
-      .exec<{ at: number | null }>('SELECT MIN(due_at_ms) AS at FROM charges WHERE due_at_ms < ?', NEVER_MS)
-      .one().at;
+    const sql = `SELECT MIN(at) AS at FROM (SELECT MIN(due_at_ms) AS at FROM charges WHERE debited_at_ms IS NULL
+      UNION ALL SELECT MIN(due_at_ms) FROM charges WHERE debited_at_ms IS NOT NULL AND due_at_ms < ?)`;
+    return this.#sql.exec<{ at: number | null }>(sql, NEVER_MS).one().at;
   }
 
   /** Charges on their way: of those that the provider does not take it is not known whether they ever arrive. */

@@ -5,7 +5,7 @@
 
 import type { LedgerRow } from '../../../src/domain/ledger-rows.ts';
 import { NEVER_MS } from '../../../src/domain/period.ts';
-import { type CreditUnit, type LedgerEntry, PAYMENTS } from '../../../src/domain/wallet.ts';
+import { CREDIT_UNITS, type CreditUnit, type LedgerEntry, PAYMENTS } from '../../../src/domain/wallet.ts';
 import type { LedgerCommand } from '../../../src/objects/customer-commands.ts';
 
 export interface StoredEntry extends LedgerEntry {
@@ -14,6 +14,11 @@ export interface StoredEntry extends LedgerEntry {
 }
 
 type Row = { entry_id: number; record: string };
+
+/** The newest entry of each unit, found by the index. */
+const NEWEST_OF_UNITS = CREDIT_UNITS.map(
+  (unit) => `SELECT COALESCE(MAX(entry_id), 0) FROM ledger WHERE unit = '${unit}'`,
+).join(' UNION ALL ');
 
 export class LedgerTable {
   readonly #sql: SqlStorage;
@@ -101,7 +106,7 @@ export class LedgerTable {
     return this.#sql.exec(
       `DELETE FROM ledger WHERE entry_id IN (
          SELECT entry_id FROM ledger WHERE at_ms <= ?
-           AND entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)
+           AND entry_id NOT IN (${NEWEST_OF_UNITS})
            AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry') LIMIT ?)`,
       madeByMs,
       rowsMax,
@@ -110,8 +115,7 @@ export class LedgerTable {
 
   /** When the oldest entry that may be dropped later was made. */
   oldestMs(): number | null {
-    const sql =
-      'SELECT MIN(at_ms) AS at FROM ledger WHERE entry_id NOT IN (SELECT MAX(entry_id) FROM ledger GROUP BY unit)';
-    return this.#sql.exec<{ at: number | null }>(sql).one().at;
+    const sql = `SELECT at_ms AS at FROM ledger WHERE entry_id NOT IN (${NEWEST_OF_UNITS}) ORDER BY at_ms LIMIT 1`;
+    return this.#sql.exec<{ at: number }>(sql).toArray()[0]?.at ?? null;
   }
 }

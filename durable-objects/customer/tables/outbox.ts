@@ -2,7 +2,6 @@
  * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
  * looks like is read when it is handed over. What changed several times is handed over once.
  */
-import type { CallId } from '../../../src/domain/ids.ts';
 import type { RecordedChange } from '../../../src/history/projection-rows.ts';
 import type { ChangeKind } from '../../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../../src/platform/database-name.ts';
@@ -68,8 +67,10 @@ export class OutboxTable {
     this.#sql = sql;
   }
 
-  add(kind: ChangeKind, id: string, nowMs: number): void {
-    this.#sql.exec('INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?)', kind, id, nowMs);
+  /** Returns the place of the change. */
+  add(kind: ChangeKind, id: string, nowMs: number): number {
+    const sql = 'INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?) RETURNING place';
+    return this.#sql.exec<{ place: number }>(sql, kind, id, nowMs).one().place;
   }
 
   /** What the oldest `changesMax` changes after that place changed, or as many of them as fit a page. */
@@ -103,12 +104,6 @@ export class OutboxTable {
   #recorded(kind: ChangeKind, id: string): Recorded {
     const found = kind === 'customer' ? [] : this.#sql.exec<{ record: string }>(RECORDS[kind], id).toArray();
     return found[0] ?? { record: null };
-  }
-
-  /** Whether a change of the call comes after that place. Reads all changes, as none is looked up by its key. */
-  hasCall(callId: CallId, afterPlace: number): boolean {
-    const sql = "SELECT 1 FROM outbox WHERE place > ? AND kind = 'call' AND id = ? LIMIT 1";
-    return this.#sql.exec(sql, afterPlace, callId).toArray().length > 0;
   }
 
   /** Changes after that place. */
