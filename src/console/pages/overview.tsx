@@ -1,6 +1,6 @@
 /**
  * The whole service at a glance: what needs a person, what changed against the 30 days before, a line for each
- * organization, and the state of the service. Who used what is on the page Usage of an organization.
+ * organization, and the state of the service. Usage by customer, model and feature is on the page Usage of an organization.
  */
 
 import type { Hono } from 'hono';

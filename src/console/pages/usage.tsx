@@ -1,5 +1,5 @@
 /**
- * Who used what of one organization: usage over a period of days, by every dimension, optionally for one customer or one
+ * The usage of one organization over a period of days, by every dimension, optionally for one customer or one
  * feature.
  */
 
