@@ -23,7 +23,7 @@ const one = (noun: string, rest: string) => (value: number) => `${plural(value, 
 const WORDS: Record<AttentionKind, Words> = {
   UNPRICED_CALLS: {
     title: one('call', 'without a price'),
-    why: 'In 30 days. No sum includes their cost.',
+    why: 'In the last 30 days. No sum includes their cost.',
     name: 'calls without a price',
   },
   ENDING_MODELS: {
@@ -33,7 +33,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   CUSTOMERS_NEAR_LIMIT: {
     title: one('customer', 'near a limit'),
-    why: '80% or more of an allowance is used.',
+    why: '80% or more of an allowance of their usage period is used.',
     name: 'customers near a limit',
   },
   DENIED_CALLS: {
@@ -43,7 +43,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   FAILED_CHARGES: {
     title: (value) => plural(value, 'failed charge'),
-    why: 'In 7 days the billing provider refused them for good.',
+    why: 'In the last 7 days the billing provider refused them for good.',
     name: 'failed charges',
   },
   ANOMALIES: {
@@ -83,7 +83,7 @@ const WORDS: Record<AttentionKind, Words> = {
   },
   CATALOG_NEWS: {
     title: one('report', 'of what the catalog lacks'),
-    why: 'In 7 days. Public lists have models, ends or prices that the catalog lacks.',
+    why: 'In the last 7 days. Public lists have models, ends or prices that the catalog lacks.',
     name: 'news of the catalog',
   },
   BINDINGS: {

@@ -50,7 +50,7 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
   const { calls, unpricedCalls, denied, costNanoUsd, chargedNanoUsd, searchedFromMs } = totals;
   const among =
     searchedFromMs === null
-      ? 'all that are found'
+      ? 'by their begin, with open and denied ones'
       : `of the newest ${count(CALLS_SEARCHED_MAX)}, since ${moment(searchedFromMs)} UTC`;
   return (
     <dl class="stats">
@@ -74,7 +74,7 @@ export const CallSums: FC<{ totals: CallTotals; path: string; asked: Asked }> = 
       <Stat label="Charged" sub="to balances">
         {chargedNanoUsd === 0n ? <Nothing /> : <Usd nano={chargedNanoUsd} />}
       </Stat>
-      <Stat label="Denied">
+      <Stat label="Denied calls" sub="of these calls">
         {denied > 0 ? (
           <a class="num" href={linkTo(path, { ...asked, status: 'NOT_ALLOWED' })}>
             {count(denied)}

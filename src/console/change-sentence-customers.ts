@@ -3,8 +3,8 @@
  */
 import type { ACTION_KINDS, OperatorAction } from '../contract/operator-actions.ts';
 import { type Mention, type Part, sentence } from '../events/sentence.ts';
-import { count, plural, words } from '../ui/format.ts';
-import { fieldValue, usdText } from './field-words.ts';
+import { count, plural } from '../ui/format.ts';
+import { fieldValue, lowerFirst, slotName, usdText } from './field-words.ts';
 import { asState, instantText, numberAt, type State, textAt } from './stored-state.ts';
 
 /** The actions whose subject is a customer. */
@@ -42,7 +42,7 @@ export function customerSentence(action: Customers, { subject, before, after }: 
     case 'call.amend':
       return sentence`Amended ${call(after)} of ${customer}: cost ${cost(after, 'previousCostUsdNano')} → ${cost(after, 'costUsdNano')}`;
     case 'meter_event.reverse':
-      return sentence`Reversed an increment of ${plural(numberAt(after, 'amount') ?? 0, 'unit')} of ${words(textAt(after, 'meterSlot') ?? '')} of ${customer}${refund(after)}`;
+      return sentence`Reversed an increment of ${plural(numberAt(after, 'amount') ?? 0, 'unit')} of ${lowerFirst(slotName(textAt(after, 'meterSlot') ?? ''))} of ${customer}${refund(after)}`;
     case 'outbox.set_aside':
       return sentence`Set aside a change of ${customer} that the database refused`;
   }
@@ -85,7 +85,7 @@ function erased(after: State): string {
 
 function granted(after: State): string {
   if (after.kind === 'METER')
-    return `${plural(numberAt(after, 'units') ?? 0, 'unit')} of ${words(textAt(after, 'meterSlot') ?? '')}`;
+    return `${plural(numberAt(after, 'units') ?? 0, 'unit')} of ${lowerFirst(slotName(textAt(after, 'meterSlot') ?? ''))}`;
   return usdText(textAt(after, 'amountUsd') ?? '0');
 }
 
@@ -93,7 +93,7 @@ function amountText(state: State, unit: string, amount: string): string {
   const value = textAt(state, amount) ?? '0';
   return state[unit] === 'USD'
     ? usdText(value)
-    : `${plural(Number(value), 'unit')} of ${words(textAt(state, unit) ?? '')}`;
+    : `${plural(Number(value), 'unit')} of ${lowerFirst(slotName(textAt(state, unit) ?? ''))}`;
 }
 
 function terms(after: State): string {

@@ -15,10 +15,10 @@ export type Asked = Readonly<Record<string, string>>;
 const QUESTIONS = {
   nearLimit: { label: 'Near a limit', value: String(NEAR_LIMIT_SHARE) },
   onCredit: { label: 'On credit', value: 'true' },
-  denied: { label: 'Denied', value: 'true' },
-  failing: { label: 'Failing', value: '0.1' },
-  unprofitable: { label: 'Unprofitable', value: 'true' },
-  endingModel: { label: 'Use a model that ends', value: 'true' },
+  denied: { label: 'Denied in this usage period', value: 'true' },
+  failing: { label: 'Failing in the last 7 days', value: '0.1' },
+  unprofitable: { label: 'Unprofitable in the last 30 days', value: 'true' },
+  endingModel: { label: 'Used a model that ends, in the last 30 days', value: 'true' },
 } as const;
 
 type Question = keyof typeof QUESTIONS;
@@ -91,7 +91,7 @@ export const Chosen: FC<{ path: string; asked: Asked }> = ({ path, asked }) => (
 
 function shownValue(name: string, value: string): string {
   if (name === 'nearLimit') return `${percent(Number(value))} or more used`;
-  if (name === 'failing') return `${percent(Number(value))} or more of the calls of 7 days`;
+  if (name === 'failing') return `${percent(Number(value))} or more of the calls`;
   return value === 'true' ? '' : value === 'false' ? 'no' : value;
 }
 
@@ -99,9 +99,9 @@ function shownValue(name: string, value: string): string {
 export const Meaning: FC<{ asked: Asked }> = ({ asked }) => {
   const meanings = [
     asked.unprofitable === 'true' &&
-      `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost of 30 days, those whose revenue is below it. Customers whose plan has no price are left out.`,
+      `Among the ${count(UNPROFITABLE_AMONG_MAX)} customers with the highest cost, those whose revenue is below it. Customers whose plan has no price are left out.`,
     asked.endingModel === 'true' &&
-      'Customers whose calls of the last 30 days to a model that has ended, or ends within 180 days, cost something.',
+      'Customers whose calls to a model that has ended, or ends within 180 days, cost something.',
   ].filter((meaning) => meaning !== false);
   return meanings.length === 0 ? null : <p class="quiet hint">{meanings.join(' ')}</p>;
 };

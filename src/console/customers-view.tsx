@@ -5,14 +5,18 @@
 import type { FC } from 'hono/jsx';
 import type { CustomerListItem } from '../contract/customers.ts';
 import type { OrganizationId } from '../domain/ids.ts';
+import { meterTitle } from '../domain/meter-names.ts';
 import { type NanoUsd, usd } from '../domain/money.ts';
+import type { PlanDetail } from '../operator/plans.ts';
 import type { CustomerFigures } from '../readings/customer-list/figures.ts';
-import { calendarDay, count, parseNanoUsd, percent, plural, usdColumn, words } from '../ui/format.ts';
+import { failedSince } from '../readings/customer-list/filters.ts';
+import { calendarDay, count, parseNanoUsd, percent, plural, usdColumn } from '../ui/format.ts';
 import { Badge, Nothing, Time, Usd } from '../ui/parts.tsx';
 import { MeterBar, Sparkline } from '../ui/small-charts.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { customerPath, organizationPath, planPath } from './context.ts';
 import { changeWords } from './cost.tsx';
+import { planAtVersion } from './plan-versions.ts';
 
 /** The smallest share of failed calls that the list shows. */
 const FAILING_SHARE = 0.1;
@@ -26,6 +30,8 @@ export type Sort = 'customerId' | 'worstMeter' | 'cost' | 'lastCall';
 interface CustomersProps {
   organizationId: OrganizationId;
   lines: readonly CustomerLine[];
+  /** Each customer's meters are named by its own plan. */
+  plans: readonly PlanDetail[];
   total: string;
   sort: Sort;
   sortedBy: (sort: Sort) => string;
@@ -34,7 +40,8 @@ interface CustomersProps {
   nowMs: number;
 }
 
-export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, sort, sortedBy, withEmail, nowMs }) => {
+export const Customers: FC<CustomersProps> = (props) => {
+  const { organizationId, lines, plans, total, sort, sortedBy, withEmail, nowMs } = props;
   const by = (name: Sort) => ({
     href: sortedBy(name),
     order: name !== sort ? null : name === 'customerId' ? ('ascending' as const) : ('descending' as const),
@@ -63,7 +70,12 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
     {
       title: 'Worst meter',
       sort: by('worstMeter'),
-      cell: ({ worstMeter }) => (worstMeter ? <WorstMeter {...worstMeter} /> : <Nothing />),
+      cell: ({ worstMeter, usagePlanVersionId }) =>
+        worstMeter ? (
+          <WorstMeter {...worstMeter} title={meterTitle(worstMeter.name, planAtVersion(plans, usagePlanVersionId))} />
+        ) : (
+          <Nothing />
+        ),
     },
     {
       title: 'Period cost',
@@ -111,7 +123,7 @@ export const Customers: FC<CustomersProps> = ({ organizationId, lines, total, so
           </span>
         ),
     },
-    { title: 'State', cell: (line) => <States organizationId={organizationId} line={line} /> },
+    { title: 'State', cell: (line) => <States organizationId={organizationId} line={line} nowMs={nowMs} /> },
   ];
   return <Table caption="Customers" rows={lines} total={total} columns={columns} />;
 };
@@ -128,10 +140,15 @@ const Name: FC<{ organizationId: OrganizationId; line: CustomerListItem; withEma
   </span>
 );
 
-const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']>> = ({ name, used, limit, share }) => (
+const WorstMeter: FC<NonNullable<CustomerListItem['worstMeter']> & { title: string }> = ({
+  title,
+  used,
+  limit,
+  share,
+}) => (
   <div>
     <MeterBar used={used} limit={limit} />
-    <span class="num">{percent(share)}</span> {words(name)}
+    <span class="num">{percent(share)}</span> {title}
     <span class="sub">{`${count(used)} of ${count(limit)}`}</span>
   </div>
 );
@@ -178,7 +195,8 @@ const Margin: FC<{ figures: CustomerFigures | undefined; show: (nano: NanoUsd) =
   );
 };
 
-const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ organizationId, line }) => {
+const States: FC<{ organizationId: OrganizationId; line: CustomerLine; nowMs: number }> = (props) => {
+  const { organizationId, line, nowMs } = props;
   const { customerId, canceled, onCredit, balanceUsd, denied, figures } = line;
   const calls = (query: Record<string, string>) =>
     `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId, ...query })}`;
@@ -194,12 +212,14 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine }> = ({ or
     ),
     denied && (
       <Badge tone="warn">
-        <a href={calls({ status: 'NOT_ALLOWED' })}>denied</a>
+        <a href={calls({ status: 'NOT_ALLOWED' })}>denied in this period</a>
       </Badge>
     ),
     failed >= FAILING_SHARE && (
-      <Badge tone="bad" title="Share of the completed and failed calls of the last seven days">
-        <a href={calls({ status: 'FAILED' })}>{`${percent(failed)} failed`}</a>
+      <Badge tone="bad" title="Share of the calls that ended in the last 7 days">
+        <a
+          href={calls({ status: 'FAILED', from: new Date(failedSince(nowMs)).toISOString() })}
+        >{`${percent(failed)} failed in 7 days`}</a>
       </Badge>
     ),
     ...ending.map(({ modelKey, names, shutdownAt, status }) => (

@@ -3,7 +3,8 @@
  */
 import type { ReadCallData } from '../contract/calls.ts';
 import { pastSumsSentence } from '../contract/denial.ts';
-import { count, words } from '../ui/format.ts';
+import { meterInText } from '../domain/meter-names.ts';
+import { count } from '../ui/format.ts';
 
 export const REASON_NOT_RECORDED = 'The reason was not recorded.';
 
@@ -43,7 +44,7 @@ function limitSentence(
   { meter, limit, used }: Pick<NonNullable<ReadCallData['denial']>, 'meter' | 'limit' | 'used'>,
   planName: string,
 ): string {
-  const what = meter === null ? 'the allowance' : words(meter).toLowerCase();
+  const what = meter === null ? 'the allowance' : meterInText(meter);
   if (limit === null || used === null) return `nothing was left of ${what}`;
   if (limit === 0) return `${planName} includes 0 ${what}`;
   return `${count(used)} of the ${count(limit)} ${what} of ${planName} were used`;

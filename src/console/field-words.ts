@@ -2,6 +2,8 @@
  * Names and values of fields in the words of the pages, for plans, keys, settings and other things. A field that is not
  * listed here is named by its path, and its value is shown by the end of that path.
  */
+import { meterTitle } from '../domain/meter-names.ts';
+import { type MeterSlot, SLOT_METERS } from '../domain/meters.ts';
 import { usd } from '../domain/money.ts';
 import { byteSize, calendarDay, count, moment, parseNanoUsd, percent, plural, rate, words } from '../ui/format.ts';
 
@@ -105,12 +107,21 @@ const NONE = 'none';
 /** The most items of a list that are named. */
 const ITEMS_SHOWN_MAX = 30;
 
-/** For example `Premium calls`, or `Custom 1: included per period`. */
+/** The name of a custom meter that no plan is at hand for, from its slot. */
+export function slotName(slot: string): string {
+  return isSlot(slot) ? meterTitle(SLOT_METERS[slot]) : words(slot);
+}
+
+function isSlot(name: string): name is MeterSlot {
+  return Object.hasOwn(SLOT_METERS, name);
+}
+
+/** For example `Premium calls`, or `Custom meter 1: included per period`. */
 export function fieldLabel(path: string): string {
   const known = LABELS[path];
   if (known !== undefined) return known;
   const [, slot = '', field = ''] = /^customMeters\.([^.]+)\.?(.*)$/.exec(path) ?? [];
-  if (slot !== '') return field === '' ? words(slot) : `${words(slot)}: ${METER_LABELS[field] ?? inWords(field)}`;
+  if (slot !== '') return field === '' ? slotName(slot) : `${slotName(slot)}: ${METER_LABELS[field] ?? inWords(field)}`;
   return inWords(path.replace(/^(limits|features)\./, ''));
 }
 

@@ -22,6 +22,7 @@ const ofPlan = {
 const ofMeter = {
   ...ofCustomer,
   meter: z.enum(METER_NAMES).describe('The meter'),
+  meterLabel: z.string().optional().describe("The plan's label of a custom meter; absent for other meters"),
   used: z.number().describe('What ended calls and increments consumed in the period, without what open calls reserve'),
   periodEndsAt,
 };

@@ -10,6 +10,7 @@ import type { Call, CallOutcome } from '../domain/call.ts';
 import { lacksPrice } from '../domain/correct-call.ts';
 import type { RecordedDenial } from '../domain/denial.ts';
 import type { CallId } from '../domain/ids.ts';
+import { meterLabel } from '../domain/meter-names.ts';
 import { formatUsd } from '../domain/money.ts';
 import { NEVER_MS } from '../domain/period.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -62,7 +63,9 @@ function meterEvents(before: Account | null, after: Account): CustomerEvent[] {
     : { plan, defaults: after.alerts, consumed: {} };
   return crossings(was, { plan, defaults: after.alerts, consumed: meters.consumed }).map(
     ({ meter, threshold, crossed, used, limit }) => {
-      const data = { customerId, meter, threshold, used, periodEndsAt: periodEndsAt(after) };
+      const label = meterLabel(plan, meter);
+      const named = { meter, ...(label !== null && { meterLabel: label }) };
+      const data = { customerId, ...named, threshold, used, periodEndsAt: periodEndsAt(after) };
       return crossed !== null && limit !== null
         ? { type: 'meter.threshold_reached', data: { ...data, crossed, limit } }
         : { type: 'meter.recovered', data: { ...data, limit } };

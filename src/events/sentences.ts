@@ -5,6 +5,7 @@
 
 import type { EventData, EventType } from '../contract/event-data.ts';
 import type { OrganizationEvent } from '../contract/events.ts';
+import { meterInText, meterTitle } from '../domain/meter-names.ts';
 import { enumerated, type Figure, type Mention, type Part, sentence } from './sentence.ts';
 
 const SENTENCES: { readonly [Type in EventType]: (data: EventData[Type]) => Part[] } = {
@@ -13,11 +14,11 @@ const SENTENCES: { readonly [Type in EventType]: (data: EventData[Type]) => Part
     sentence`Moved from ${version(previousUsagePlanVersionId)} to ${version(usagePlanVersionId)}`,
   'customer.replenished': ({ planId, periodEndsAt }) =>
     sentence`A new usage period began${until(periodEndsAt)}, on the plan ${plan(planId)}`,
-  'meter.threshold_reached': ({ meter, threshold, used, limit, periodEndsAt }) =>
-    sentence`${code(meter)} reached ${threshold}% of the limit: ${used} of ${limit} used${periodEnd(periodEndsAt)}`,
-  'meter.recovered': ({ meter, threshold, used, limit, periodEndsAt }) => {
+  'meter.threshold_reached': ({ meter, meterLabel, threshold, used, limit, periodEndsAt }) =>
+    sentence`${meterTitle(meter, meterLabel)} reached ${threshold}% of the limit: ${used} of ${limit} used${periodEnd(periodEndsAt)}`,
+  'meter.recovered': ({ meter, meterLabel, threshold, used, limit, periodEndsAt }) => {
     const now = limit === null ? sentence`${used} used, and no limit any more` : sentence`${used} of ${limit} used`;
-    return sentence`${code(meter)} fell below ${threshold}% of the limit: ${now}${periodEnd(periodEndsAt)}`;
+    return sentence`${meterTitle(meter, meterLabel)} fell below ${threshold}% of the limit: ${now}${periodEnd(periodEndsAt)}`;
   },
   'balance.low': ({ balanceUsd, belowUsd = '0', belowDays, daysLeft = 0 }) =>
     belowDays === undefined
@@ -27,7 +28,7 @@ const SENTENCES: { readonly [Type in EventType]: (data: EventData[Type]) => Part
   'balance.overdrawn': ({ balanceUsd }) => sentence`The balance is overdrawn: ${usd(balanceUsd)}`,
   'call.denied': ({ callId, code: reason, meter, also = [] }) => {
     const meters = [...(meter === null ? [] : [meter]), ...also.map((limit) => limit.meter)];
-    const reasons = [reason, ...meters].map((name) => [code(name)]);
+    const reasons = [[code(reason)], ...meters.map((name) => [meterInText(name)])];
     return sentence`${call(callId, 'A call')} was denied: ${enumerated(reasons, ', ')}`;
   },
   'call.unpriced': ({ callId, modelUsed, reason, atStakeUsd = '0' }) => {
@@ -39,8 +40,8 @@ const SENTENCES: { readonly [Type in EventType]: (data: EventData[Type]) => Part
     return sentence`The charge of ${usd(amountUsd)} for ${what} failed: ${reason}`;
   },
 
-  'forecast.will_run_out': ({ meter, expectedAt, used, limit, periodEndsAt }) =>
-    sentence`${code(meter)} will run out about ${instant(expectedAt)}: ${used} of ${limit} used${periodEnd(periodEndsAt)}`,
+  'forecast.will_run_out': ({ meter, meterLabel, expectedAt, used, limit, periodEndsAt }) =>
+    sentence`${meterTitle(meter, meterLabel)} will run out about ${instant(expectedAt)}: ${used} of ${limit} used${periodEnd(periodEndsAt)}`,
   'anomaly.detected': ({ summary }) => sentence`Unusual usage: ${summary}`,
   'model.deprecated': ({ modelKey, status, shutdownAt, replacement }) => {
     const end = shutdownAt === null ? [] : sentence`, and ends on ${day(shutdownAt)}`;

@@ -86,7 +86,7 @@ export const Card: FC<
   </section>
 );
 
-export const Stat: FC<PropsWithChildren<{ label: string; sub?: Child }>> = ({ label, sub, children }) => (
+export const Stat: FC<PropsWithChildren<{ label: Child; sub?: Child }>> = ({ label, sub, children }) => (
   <div class="stat">
     <dt>{label}</dt>
     <dd>

@@ -74,7 +74,7 @@ const CASES: Record<OperatorAction, Case> = {
   'credit.revoke': {
     subject: 'acme',
     after: { creditId: 'cr_1', unit: 'CUSTOM1', revoked: '40', reason: 'by mistake' },
-    says: 'Revoked a credit of [acme]: took back 40 units of Custom 1',
+    says: 'Revoked a credit of [acme]: took back 40 units of custom meter 1',
   },
   'call.reverse': {
     subject: 'acme',
@@ -89,7 +89,7 @@ const CASES: Record<OperatorAction, Case> = {
   'meter_event.reverse': {
     subject: 'acme',
     after: { ...CORRECTED, amount: 1, meterSlot: 'CUSTOM1', refundNanoUsd: '0' },
-    says: 'Reversed an increment of 1 unit of Custom 1 of [acme]',
+    says: 'Reversed an increment of 1 unit of custom meter 1 of [acme]',
   },
   'outbox.set_aside': {
     subject: 'acme',
@@ -239,7 +239,7 @@ const CASES: Record<OperatorAction, Case> = {
       prices: [{}, {}],
       more: 0,
     },
-    says: 'Heard that [anthropic/claude-opus-4-5] ends on 2027-01-22, of 1 unknown model and of 2 other prices',
+    says: 'Heard that [anthropic/claude-opus-4-5] ends on 22 Jan 2027, of 1 unknown model and of 2 other prices',
   },
   'catalog.news_failed': {
     subject: 'catalog',
@@ -353,7 +353,7 @@ describe('the fields of an event', () => {
       { upTo: '1000', priceUsd: '0.01', per: '1' },
       { upTo: null, priceUsd: '0.005', per: '1' },
     ];
-    expect(fieldLabel('customMeters.CUSTOM1.overage')).toBe('Custom 1: price');
+    expect(fieldLabel('customMeters.CUSTOM1.overage')).toBe('Custom meter 1: price');
     expect(fieldValue('customMeters.CUSTOM1.overage', { model: 'GRADUATED', tiers })).toBe(
       '$0.01 per unit up to 1,000, then $0.005 per unit',
     );

@@ -60,12 +60,12 @@ describe('a message for Slack', () => {
     ],
     ['ann: The balance is overdrawn: -$0.2.', 'balance.overdrawn', { customerId: ann, balanceUsd: '-0.2' }],
     [
-      'ann: `premiumCalls` reached 80% of the limit: 4,020 of 5,000 used; the usage period ends on 2026-12-01 00:00 UTC.',
+      'ann: Premium calls reached 80% of the limit: 4,020 of 5,000 used; the usage period ends on 2026-12-01 00:00 UTC.',
       'meter.threshold_reached',
       { customerId: ann, meter: 'premiumCalls', threshold: 80, crossed: [80], used: 4_020, limit: 5_000, periodEndsAt },
     ],
     [
-      'ann: A call (c-1) was denied: `ALLOWANCE_EXHAUSTED`, `premiumCalls`.',
+      'ann: A call (c-1) was denied: `ALLOWANCE_EXHAUSTED`, premium calls.',
       'call.denied',
       { customerId: ann, callId: asCallId('c-1'), code: 'ALLOWANCE_EXHAUSTED', meter: 'premiumCalls', periodEndsAt },
     ],

@@ -3,13 +3,14 @@
  */
 import { planLimit } from '../../domain/allowances.ts';
 import { CAPABILITY_METERS } from '../../domain/entitlements.ts';
-import { METERS, type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { meterInText, meterTitle } from '../../domain/meter-names.ts';
+import { type MeterName, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
 import { usd } from '../../domain/money.ts';
 import type { Unpaid } from '../../domain/next-payer.ts';
-import { CAPABILITIES, type Capability, type Plan } from '../../domain/plan.ts';
+import { CAPABILITIES, type Capability } from '../../domain/plan.ts';
 import type { Tier } from '../../domain/tiers.ts';
 import type { Outlook } from '../../readings/forecast/outlook.ts';
-import { calendarDay, count, dayMonth, distance, words } from '../../ui/format.ts';
+import { calendarDay, count, dayMonth, distance } from '../../ui/format.ts';
 import type { Tone } from '../../ui/parts.tsx';
 
 export interface Sentence {
@@ -163,9 +164,9 @@ export function payersInPlace({ tiers, capabilities, slots }: Outlook, meter: Me
 function usedUpSentence(outlook: Outlook, of: Of): string {
   const { plan, meters } = outlook;
   const usedUp = meters.find(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter))?.meter;
-  if (usedUp) return `The allowance of ${inText(plan, usedUp)} is used up`;
+  if (usedUp) return `The allowance of ${meterInText(usedUp, plan)} is used up`;
   const missing = metersFor(of).find((meter) => planLimit(plan, meter) === 0);
-  return `${plan.name} includes no ${missing ? inText(plan, missing) : of}`;
+  return `${plan.name} includes no ${missing ? meterInText(missing, plan) : of}`;
 }
 
 function isUsedUp({ meters }: Outlook, of: Of): boolean {
@@ -185,19 +186,6 @@ function isSlot(of: Of): of is MeterSlot {
 
 function isCapability(of: Of): of is Capability {
   return (CAPABILITIES as readonly string[]).includes(of);
-}
-
-/** The name of a meter as a heading: the plan's name of a custom meter, else the words of its own name. */
-export function meterTitle(plan: Plan, meter: MeterName): string {
-  const { slot } = METERS[meter];
-  const label = slot === null ? undefined : plan.customMeters[slot]?.label;
-  return label === undefined || label === slot ? words(meter).replace('api', 'API') : label;
-}
-
-/** The name of a meter inside a sentence; the plan's own names keep their capital letters. */
-function inText(plan: Plan, meter: MeterName): string {
-  const title = meterTitle(plan, meter);
-  return title === words(meter) ? title.toLowerCase() : title;
 }
 
 function untilRenewal({ renewsAtMs }: Outlook, nowMs: number): string {
@@ -234,11 +222,11 @@ export function runsOutFirst(outlook: Outlook, nowMs: number): RunsOut {
     if (payer.reason === 'CREDIT_REQUIRED')
       return { value: 'Now', note: 'nothing is left of the balance', of: 'balance' };
     const used = meters.find(({ meter, isUsedUp }) => isUsedUp && metersFor(of).includes(meter));
-    if (used) return { value: 'Now', note: `${meterTitle(plan, used.meter)}: used up`, of: 'meters' };
+    if (used) return { value: 'Now', note: `${meterTitle(used.meter, plan)}: used up`, of: 'meters' };
   }
   const ends = [
     ...meters.map(({ meter, runsOutAtMs }) => ({
-      name: meterTitle(plan, meter),
+      name: meterTitle(meter, plan),
       atMs: runsOutAtMs,
       of: 'meters' as const,
     })),

@@ -8,6 +8,7 @@ import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import type { UsageSummaryData } from '../../contract/usage-summary.ts';
 import { planGap } from '../../domain/funding.ts';
 import type { CustomerKey, OrganizationId } from '../../domain/ids.ts';
+import { meterTitle } from '../../domain/meter-names.ts';
 import { METER_NAMES, type MeterName } from '../../domain/meters.ts';
 import { planIdOf } from '../../domain/plan.ts';
 import { readOrganizationUsage } from '../../operator/readings.ts';
@@ -23,7 +24,7 @@ import { KnownCost, withoutPrice } from '../cost.tsx';
 import { Meters } from '../meters-view.tsx';
 import { load } from '../send.ts';
 import { ModelAndFeatureRankings, UsageCharts } from '../usage-view.tsx';
-import { isPaidByBalance, meterTitle, payerSentences, payersInPlace, runsOutFirst } from './outlook-words.ts';
+import { isPaidByBalance, payerSentences, payersInPlace, runsOutFirst } from './outlook-words.ts';
 import { PERIODS, type Period, type PeriodName, periodNamed, resolvePeriod } from './period.ts';
 import type { Tab } from './tab.ts';
 
@@ -290,7 +291,7 @@ function meterRow(name: MeterName, { customer: { meters }, outlook }: Shown) {
   const isSlot = name === 'agenticApi' || name.startsWith('custom');
   if (!meter || (isSlot && meter.limit === 0 && meter.used === 0)) return [];
   const runsOutAtMs = outlook.meters.find((one) => one.meter === name)?.runsOutAtMs ?? null;
-  return [{ name: meterTitle(outlook.plan, name), meter, runsOutAtMs, inPlace: payersInPlace(outlook, name) }];
+  return [{ name: meterTitle(name, outlook.plan), meter, runsOutAtMs, inPlace: payersInPlace(outlook, name) }];
 }
 
 const UsagePeriod: FC<{ customer: OperatorCustomer; nowMs: number }> = ({

@@ -2,10 +2,14 @@
  * Wallet of a customer: balance, credits, and the ledger, whose entries link to the calls that they paid for.
  */
 
-import type { FC } from 'hono/jsx';
+import { createContext, type FC, useContext } from 'hono/jsx';
 import type { LedgerItem } from '../../contract/ledger.ts';
 import type { OperatorCustomer } from '../../contract/operator-customers.ts';
 import { asCallId } from '../../domain/ids.ts';
+import { meterTitle } from '../../domain/meter-names.ts';
+import { METER_SLOTS, type MeterSlot, SLOT_METERS } from '../../domain/meters.ts';
+import { planIdOf } from '../../domain/plan.ts';
+import { type PlanDetail, readPlan } from '../../operator/plans.ts';
 import { listCustomerLedger } from '../../operator/readings.ts';
 import { pageRequest } from '../../platform/page.ts';
 import { count, parseNanoUsd, plural, usdColumn, words } from '../../ui/format.ts';
@@ -14,6 +18,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
+import { planAtVersion } from '../plan-versions.ts';
 import { load } from '../send.ts';
 import type { Tab } from './tab.ts';
 
@@ -24,10 +29,12 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
   const page = pageRequest({ limit: PAGE_SIZE, cursor }) ?? { limit: PAGE_SIZE, after: null };
   const [customer, listed] = await Promise.all([reading, load(c, listCustomerLedger, { page })]);
   if (!customer || !listed.ok) return null;
-  const { wallet, failedCharges, warnings } = customer;
+  const { wallet, failedCharges, warnings, subscription } = customer;
+  const planId = planIdOf(subscription.usagePlanVersionId);
+  const plan = await load(c, readPlan, { params: { planId } });
   const { items, nextCursor } = listed.data;
   return (
-    <>
+    <CustomersPlan.Provider value={plan.ok ? planAtVersion([plan.data], subscription.usagePlanVersionId) : undefined}>
       <Warnings title="Credit that cannot pay." texts={warnings} />
       <Balances wallet={wallet} />
       {failedCharges.length > 0 && (
@@ -57,9 +64,15 @@ export const walletTab: Tab = async ({ c, organizationId, customerId, customer: 
           previous={readTrail(c.req.query(), items.length)}
         />
       </Card>
-    </>
+    </CustomersPlan.Provider>
   );
 };
+
+/** The plan that names the units of custom meters. */
+const CustomersPlan = createContext<PlanDetail['plan'] | undefined>(undefined);
+
+/** The name of what a credit has units of. */
+const Unit: FC<{ slot: MeterSlot }> = ({ slot }) => <>{meterTitle(SLOT_METERS[slot], useContext(CustomersPlan))}</>;
 
 const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
   <dl class="stats">
@@ -75,22 +88,31 @@ const Balances: FC<{ wallet: OperatorCustomer['wallet'] }> = ({ wallet }) => (
     <Stat label="Not settled yet" sub={plural(wallet.openCharges, 'charge')}>
       <Usd nano={parseNanoUsd(wallet.unsettledUsd)} />
     </Stat>
-    {Object.entries(wallet.units)
-      .filter(([, units]) => units > 0)
-      .map(([slot, units]) => (
-        <Stat label={words(slot)} sub="purchased units left">
-          <span class="num">{count(units)}</span>
-        </Stat>
-      ))}
+    {METER_SLOTS.map((slot) => {
+      const units = wallet.units[slot];
+      return (
+        units > 0 && (
+          <Stat label={<Unit slot={slot} />} sub="purchased units left">
+            <span class="num">{count(units)}</span>
+          </Stat>
+        )
+      );
+    })}
   </dl>
 );
 
 /** An amount with its unit; dollars have the decimals of their column. */
-const Amount: FC<{ unit: string; exact: string; show: (nano: bigint) => string }> = ({ unit, exact, show }) =>
+const Amount: FC<{ unit: 'USD' | MeterSlot; exact: string; show: (nano: bigint) => string }> = ({
+  unit,
+  exact,
+  show,
+}) =>
   unit === 'USD' ? (
     <Usd nano={parseNanoUsd(exact)} show={show} />
   ) : (
-    <span class="num">{`${count(BigInt(exact))} ${words(unit)}`}</span>
+    <span class="num">
+      {count(BigInt(exact))} <Unit slot={unit} />
+    </span>
   );
 
 /** A common format for the dollars of a column. */

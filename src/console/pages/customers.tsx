@@ -98,6 +98,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
             <Customers
               organizationId={organizationId}
               lines={lines}
+              plans={plans.data.items}
               total={total}
               sort={query.sort}
               withEmail={query.search !== undefined}

@@ -209,7 +209,7 @@ const ORGANIZATION_COLUMNS: Column<OrganizationUsage>[] = [
   {
     title: 'Cost before',
     figure: true,
-    cell: ({ figures }) => (figures?.before ? <Cost {...figures.before} /> : <Nothing />),
+    cell: ({ figures }) => (figures?.before?.calls ? <Cost {...figures.before} /> : <Nothing />),
   },
 ];
 

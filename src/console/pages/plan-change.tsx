@@ -5,12 +5,13 @@
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import type { PlanChangePreview } from '../../contract/customers.ts';
+import { meterTitle } from '../../domain/meter-names.ts';
 import { METER_NAMES } from '../../domain/meters.ts';
 import { readCustomer } from '../../operator/customers.ts';
-import { listPlans } from '../../operator/plans.ts';
+import { listPlans, type PlanDetail } from '../../operator/plans.ts';
 import { operatorChangePlan, previewPlanChange } from '../../operator/subscriptions.ts';
 import { Choice, Form, type FormSecrets, type FormState, GetForm, Select, Submit, typed } from '../../ui/form.tsx';
-import { count, words } from '../../ui/format.ts';
+import { count } from '../../ui/format.ts';
 import { Card, Code, Empty, Facts, Notice, Time, Warnings } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, customerInPath, customerPath, organizationPath } from '../context.ts';
@@ -55,6 +56,7 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
   const path = customerPath({ organizationId, customerId });
   const { subscription } = known.data;
   const offered = plans.data.items.filter(({ archivedAt }) => archivedAt === null);
+  const next = offered.find(({ planId }) => planId === state.values.planId);
   const options = offered.map(
     ({ planId, version, plan }) => [planId, `${plan.name} (${planId}, version ${version})`] as const,
   );
@@ -73,7 +75,16 @@ async function changePage(c: ConsoleContext, state: FormState, preview: PlanChan
       <Card title="The change">
         <ChangeForm path={path} state={state} options={options} />
       </Card>
-      {preview && <Preview preview={preview} asked={state} path={path} secrets={formSecrets(c)} nowMs={Date.now()} />}
+      {preview && (
+        <Preview
+          preview={preview}
+          plan={next?.plan}
+          asked={state}
+          path={path}
+          secrets={formSecrets(c)}
+          nowMs={Date.now()}
+        />
+      )}
     </>,
   );
 }
@@ -93,6 +104,8 @@ const ChangeForm: FC<{ path: string; state: FormState; options: readonly (readon
 
 interface PreviewProps {
   preview: PlanChangePreview;
+  /** The plan that follows. */
+  plan: PlanDetail['plan'] | undefined;
   /** The submitted form, for the confirmation. */
   asked: FormState;
   path: string;
@@ -100,7 +113,7 @@ interface PreviewProps {
   nowMs: number;
 }
 
-const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => {
+const Preview: FC<PreviewProps> = ({ preview, plan, asked, path, secrets, nowMs }) => {
   const { isChange, usagePlanVersionId, appliesAt, dropsScheduled, canceled, before, after, warnings = [] } = preview;
   if (!isChange) {
     return (
@@ -127,6 +140,7 @@ const Preview: FC<PreviewProps> = ({ preview, asked, path, secrets, nowMs }) => 
         ]}
       />
       <LeftTable
+        plan={plan}
         before={before.meters}
         after={after.meters}
         when={appliesAt === null ? 'Left after' : 'Remaining after the renewal'}
@@ -159,7 +173,9 @@ const Renewal: FC<{ was: string; will: string; nowMs: number }> = ({ was, will, 
 
 type Meters = PlanChangePreview['after']['meters'];
 
-const LeftTable: FC<{ before: Meters; after: Meters; when: string }> = ({ before, after, when }) => {
+/** Named by the plan that follows. */
+const LeftTable: FC<{ before: Meters; after: Meters; when: string; plan: PreviewProps['plan'] }> = (props) => {
+  const { before, after, when, plan } = props;
   const rows = METER_NAMES.flatMap((name) => {
     const [was, will] = [before[name], after[name]];
     const isShown = [was, will].some((meter) => meter && (meter.limit !== 0 || meter.used !== 0));
@@ -170,7 +186,7 @@ const LeftTable: FC<{ before: Meters; after: Meters; when: string }> = ({ before
       caption="Remaining before and after"
       rows={rows}
       columns={[
-        { title: 'Meter', heading: true, cell: ({ name }) => words(name) },
+        { title: 'Meter', heading: true, cell: ({ name }) => meterTitle(name, plan) },
         { title: 'Used now', figure: true, cell: ({ was }) => count(was.used) },
         { title: 'Left now', figure: true, cell: ({ was }) => <Left meter={was} /> },
         {

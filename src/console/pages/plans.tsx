@@ -10,6 +10,8 @@ import { planWarnings } from '../../contract/funding-warnings.ts';
 import type { Plan } from '../../contract/plans.ts';
 import { alertThresholds } from '../../domain/alerts.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
+import { meterTitle } from '../../domain/meter-names.ts';
+import { LIMIT_NAMES, METER_SLOTS, SLOT_METERS } from '../../domain/meters.ts';
 import { ANSWERS_MAX_DEFAULT, CAPABILITIES, hasCapability } from '../../domain/plan.ts';
 import { archivePlan, listPlans, type PlanDetail, readPlan, restorePlan } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
@@ -253,9 +255,10 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
       ['Reasoning ceiling', words(plan.reasoningLevel)],
       ['Renews', periodText(plan.replenish)],
       ['Price', <PlanPrice plan={plan} />],
-      ...Object.entries(plan.limits).map(
-        ([name, limit]) => [words(name), limit === null ? 'unlimited' : count(limit)] as const,
-      ),
+      ...LIMIT_NAMES.map((name) => {
+        const limit = plan.limits[name];
+        return [meterTitle(name), limit === null ? 'unlimited' : count(limit)] as const;
+      }),
       ['Features', CAPABILITIES.filter((name) => hasCapability(plan, name)).join(', ') || 'none'],
       [
         'Rolling limit',
@@ -276,16 +279,15 @@ const PlanFacts: FC<{ plan: Plan }> = ({ plan }) => (
         'Alert below a balance for',
         plan.alerts?.balanceBelowDays == null ? 'none' : plural(plan.alerts.balanceBelowDays, 'day'),
       ],
-      ...Object.entries(plan.customMeters).flatMap(([slot, meter]) =>
-        meter
-          ? [
-              [
-                meter.label,
-                `${words(slot)}: ${meter.unlimited ? 'unlimited' : `${count(meter.included)} included`}${meter.enabled ? '' : ', disabled'}`,
-              ] as const,
-            ]
-          : [],
-      ),
+      ...METER_SLOTS.flatMap((slot) => {
+        const meter = plan.customMeters[slot];
+        if (!meter) return [];
+        const includes = meter.unlimited ? 'unlimited' : `${count(meter.included)} included`;
+        const name = meterTitle(SLOT_METERS[slot]);
+        return [
+          [meterTitle(SLOT_METERS[slot], plan), `${name}: ${includes}${meter.enabled ? '' : ', disabled'}`] as const,
+        ];
+      }),
     ]}
   />
 );

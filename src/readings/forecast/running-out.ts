@@ -7,6 +7,7 @@ import type { ForecastMetric } from '../../contract/readings.ts';
 import { owedBalance } from '../../domain/account.ts';
 import { lowBalanceDays } from '../../domain/alerts.ts';
 import { planLimit } from '../../domain/allowances.ts';
+import { meterLabel } from '../../domain/meter-names.ts';
 import type { MeterName } from '../../domain/meters.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
@@ -28,6 +29,8 @@ export const COLUMNS_NEEDED = [...new Set([...METRICS, 'dollars' as const].flatM
 
 export interface RunningOut {
   meter: MeterName;
+  /** The plan's label of a custom meter. */
+  meterLabel?: string;
   used: number;
   limit: number;
   expectedAt: string;
@@ -52,9 +55,19 @@ export function metersRunningOut(history: CustomerHistory, nowMs: number): Runni
       const { earliestAt, expectedAt, latestAt } = runsOut ?? {};
       // A meter that is already used up is reported by its threshold.
       if (!expectedAt || !earliestAt || used >= limit) return [];
+      const label = meterLabel(plan, meter);
       const course = { expectedAt: roundToMinute(expectedAt), earliestAt: roundToMinute(earliestAt) };
       return [
-        { meter, used, limit, ...course, latestAt: latestAt ? roundToMinute(latestAt) : null, periodEndsAt, quality },
+        {
+          meter,
+          ...(label !== null && { meterLabel: label }),
+          used,
+          limit,
+          ...course,
+          latestAt: latestAt ? roundToMinute(latestAt) : null,
+          periodEndsAt,
+          quality,
+        },
       ];
     });
   });

@@ -2,12 +2,13 @@
  * The widget's sentences for a customer: the payer of the next call, the rest of a meter, and the effect if nothing
  * pays. A sentence says that something is over only if the next call would be denied.
  */
+import { meterTitle } from '../../domain/meter-names.ts';
 import { METERS } from '../../domain/meters.ts';
 import { type NanoUsd, usd } from '../../domain/money.ts';
 import { NEVER_MS } from '../../domain/period.ts';
 import { DAY_MS } from '../../platform/time.ts';
 import type { WidgetCredit, WidgetMeter, WidgetTier, WidgetUsage } from '../../readings/usage/widget.ts';
-import { calendarDay, count, dayMonth, words } from '../../ui/format.ts';
+import { calendarDay, count, dayMonth } from '../../ui/format.ts';
 
 export interface Sentence {
   /** `bad`: the next call is denied. `warn`: it runs, but not as requested, or may be the last one. */
@@ -181,7 +182,7 @@ export function balanceSentence({ balance, renewsAtMs }: WidgetUsage, nowMs: num
 }
 
 export function meterName({ name, label }: WidgetMeter): string {
-  return label ?? words(name);
+  return meterTitle(name, label);
 }
 
 function nearDay(atMs: number, nowMs: number): string {
