@@ -9,6 +9,7 @@ import { asOrganizationId } from '../domain/ids.ts';
 import { count, plural } from '../ui/format.ts';
 import { Card, Notice } from '../ui/parts.tsx';
 import { CONSOLE_PATH, organizationPath } from './context.ts';
+import { PageLink } from './page-roles.tsx';
 
 interface Words {
   /** The headline for this many things. */
@@ -147,7 +148,7 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
   const text = headline(kind, items);
   return (
     <li>
-      <strong>{first && others.length === 0 ? <a href={itemHref(first)}>{text}</a> : text}</strong>
+      <strong>{first && others.length === 0 ? <PageLink href={itemHref(first)}>{text}</PageLink> : text}</strong>
       <span class="quiet">{why}</span>
       {several && first?.organizationName && (
         <span class="attention-of">
@@ -155,9 +156,9 @@ const Line: FC<{ kind: AttentionKind; items: readonly AttentionItem[]; several: 
             others.length === 0 ? (
               <span class="quiet">{item.organizationName}</span>
             ) : (
-              <a href={itemHref(item)}>
+              <PageLink href={itemHref(item)}>
                 {item.organizationName} <span class="num">{`${count(item.count)}${item.isMore ? '+' : ''}`}</span>
-              </a>
+              </PageLink>
             ),
           )}
         </span>

@@ -21,6 +21,7 @@ import {
 } from './context.ts';
 import { lowerFirst, usdText } from './field-words.ts';
 import { ModelLink } from './model-name.tsx';
+import { PageLink } from './page-roles.tsx';
 
 /** Names by the kind of a thing and its id. */
 export type Names = ReadonlyMap<string, string>;
@@ -94,9 +95,9 @@ export const Mentioned: FC<{ mention: Mention; organizationId: OrganizationId | 
   const href = mentionHref(mention, organizationId);
   if (href === null || id === '') return <>{text}</>;
   return (
-    <a href={href} title={text === id ? undefined : id}>
+    <PageLink href={href} {...(text !== id && { title: id })}>
       {text}
-    </a>
+    </PageLink>
   );
 };
 

@@ -4,12 +4,14 @@
  */
 
 import type { FC } from 'hono/jsx';
+import type { OperatorRole } from '../contract/roles.ts';
 import { SEARCH_LENGTH_MAX } from '../contract/search.ts';
 import type { OrganizationId } from '../domain/ids.ts';
 import type { OrganizationName } from '../operator/known.ts';
 import { ButtonForm, type FormSecrets } from '../ui/form.tsx';
 import { ICON_PATH } from '../ui/stylesheet.ts';
 import { CONSOLE_PATH, type ConsoleSession, organizationPath, SEARCH_PATH } from './context.ts';
+import { mayOpen } from './page-roles.tsx';
 
 /** The most organizations in the switch; the page of organizations lists all. */
 export const SWITCHED_MAX = 20;
@@ -152,9 +154,15 @@ const Menu: FC<SideProps> = (props) => {
               group={group}
               base={organizationPath(organization.organizationId)}
               path={isOfOrganization ? path : ''}
+              role={session.operator.role}
             />
           ))}
-        <Group group={SERVICE_GROUP} base={CONSOLE_PATH} path={isOfOrganization ? '' : path} />
+        <Group
+          group={SERVICE_GROUP}
+          base={CONSOLE_PATH}
+          path={isOfOrganization ? '' : path}
+          role={session.operator.role}
+        />
       </nav>
       <div class="sign-out">
         <SignOut secrets={secrets} session={session} />
@@ -183,11 +191,12 @@ const SearchField: FC<{ organizationId: OrganizationId | undefined }> = ({ organ
 );
 
 /** Links to the same page of another organization, if it has that page. */
-const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organizations, hasMore }) => {
+const Switcher: FC<SideProps> = ({ path, organization, isOfOrganization, organizations, hasMore, session }) => {
   const here = organization?.organizationId;
   const known = organizations.some(({ organizationId }) => organizationId === here);
   const listed = organization && !known ? [organization, ...organizations] : organizations;
-  const section = isOfOrganization && here !== undefined ? findSection(path, organizationPath(here)) : '';
+  const found = isOfOrganization && here !== undefined ? findSection(path, organizationPath(here)) : '';
+  const section = here !== undefined && mayOpen(session.operator.role, organizationPath(here, found)) ? found : '';
   return (
     <details class="switcher">
       <summary>
@@ -227,20 +236,28 @@ function isHere({ path: name, also = [] }: NavigationPage, base: string, path: s
   return [name, ...also].some((one) => path === `${base}/${one}` || path.startsWith(`${base}/${one}/`));
 }
 
-const Group: FC<{ group: NavigationGroup; base: string; path: string }> = ({ group, base, path }) => (
+interface GroupProps {
+  group: NavigationGroup;
+  base: string;
+  path: string;
+  role: OperatorRole;
+}
+
+/** The pages of a group that the role may open. */
+const Group: FC<GroupProps> = ({ group, base, path, role }) => (
   <div>
     <h2>{group.title}</h2>
     <ul>
-      {group.pages.map((page) => (
-        <li>
-          <a
-            href={page.path === '' ? base : `${base}/${page.path}`}
-            aria-current={isHere(page, base, path) ? 'page' : undefined}
-          >
-            {page.title}
-          </a>
-        </li>
-      ))}
+      {group.pages
+        .map((page) => ({ ...page, href: page.path === '' ? base : `${base}/${page.path}` }))
+        .filter(({ href }) => mayOpen(role, href))
+        .map((page) => (
+          <li>
+            <a href={page.href} aria-current={isHere(page, base, path) ? 'page' : undefined}>
+              {page.title}
+            </a>
+          </li>
+        ))}
     </ul>
   </div>
 );

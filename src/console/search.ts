@@ -2,11 +2,13 @@
  * Results of the search: the things that the operator's search finds, with their links, and pages of the console.
  */
 import type { Organization } from '../contract/operator.ts';
+import type { OperatorRole } from '../contract/roles.ts';
 import { FOUND_MAX, type FoundItem, type FoundKind, MATCHES, type SearchData } from '../contract/search.ts';
 import { asCallId, asCustomerId } from '../domain/ids.ts';
 import { matchNames } from '../operator/search.ts';
 import { CONSOLE_PATH, callPath, customerPath, modelPath, organizationPath, planPath } from './context.ts';
 import { ORGANIZATION_GROUPS, SERVICE_GROUP } from './navigation.tsx';
+import { mayOpen } from './page-roles.tsx';
 
 interface Hit {
   href: string;
@@ -72,8 +74,12 @@ function hitHref({ kind, id, organizationId }: FoundItem): string {
   }
 }
 
-/** The pages of the console, of the service and of one organization, whose titles match. */
-export function pagesFound(organization: Pick<Organization, 'organizationId'> | null, query: string): Matched[] {
+/** The pages of the console, of the service and of one organization, whose titles match and that the role may open. */
+export function pagesFound(
+  organization: Pick<Organization, 'organizationId'> | null,
+  query: string,
+  role: OperatorRole,
+): Matched[] {
   const below = organization && organizationPath(organization.organizationId);
   const at = (base: string, path: string) => (path === '' ? base : `${base}/${path}`);
   const listed = [
@@ -87,7 +93,7 @@ export function pagesFound(organization: Pick<Organization, 'organizationId'> | 
     ...(below === null
       ? []
       : [
-          ['New plan', `${below}/plans/new`],
+          ['New plan', `${below}/new-plan`],
           ['New API key', `${below}/keys/new`],
           ['New webhook', `${below}/new-webhook`],
           ['Samples', `${below}/samples`],
@@ -96,6 +102,7 @@ export function pagesFound(organization: Pick<Organization, 'organizationId'> | 
     ['Publish a catalog', `${CONSOLE_PATH}/catalog/publish`],
   ].map(([text = '', href = '']): Hit => ({ href, text, sub: '' }));
   return [...candidates, ...forms]
+    .filter(({ href }) => mayOpen(role, href))
     .flatMap((hit) => {
       const match = matchNames(query, [hit.text]);
       return match === null ? [] : [{ ...hit, match }];

@@ -16,6 +16,7 @@ import { type ConsoleContext, organizationPath } from './context.ts';
 import { DONE } from './done.ts';
 import { KnownModels } from './model-name.tsx';
 import { Brand, Palette, Side } from './navigation.tsx';
+import { ReaderRole } from './page-roles.tsx';
 import { lackedRole } from './send.ts';
 
 interface Crumb {
@@ -73,18 +74,20 @@ export function page(
             session={c.get('session')}
           />
           <main class="main" id="main">
-            {crumbs.length > 0 && <Crumbs crumbs={crumbs} title={props.title} />}
-            <header class="page-head">
-              <div>
-                <h1>{props.title}</h1>
-                {props.sub && <p class="sub">{props.sub}</p>}
-              </div>
-              {props.actions && <div class="actions">{props.actions}</div>}
-            </header>
-            {done && <Notice tone="good">{done}</Notice>}
-            <KnownModels.Provider value={catalog ? { catalog, nowMs: Date.now() } : null}>
-              {content}
-            </KnownModels.Provider>
+            <ReaderRole.Provider value={c.get('session').operator.role}>
+              {crumbs.length > 0 && <Crumbs crumbs={crumbs} title={props.title} />}
+              <header class="page-head">
+                <div>
+                  <h1>{props.title}</h1>
+                  {props.sub && <p class="sub">{props.sub}</p>}
+                </div>
+                {props.actions && <div class="actions">{props.actions}</div>}
+              </header>
+              {done && <Notice tone="good">{done}</Notice>}
+              <KnownModels.Provider value={catalog ? { catalog, nowMs: Date.now() } : null}>
+                {content}
+              </KnownModels.Provider>
+            </ReaderRole.Provider>
           </main>
         </div>
         <Palette organization={shownOrganization} />

@@ -9,6 +9,7 @@ import { Hono } from 'hono';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROJECT_DIR } from '../../src/cli/server.ts';
 import type { ConsoleEnv } from '../../src/console/context.ts';
+import { mayOpen } from '../../src/console/page-roles.tsx';
 import { mountPages } from '../../src/console/pages.ts';
 import { OPERATOR_HEADER } from '../../src/contract/envelope.ts';
 import { type Operation, type OperationId, operations } from '../../src/contract/operations.ts';
@@ -244,6 +245,41 @@ describe('the console', () => {
     const page = await (await visit(named('viewer'), '/organizations/new')).text();
     expect(page).toContain('Only an operator with the role admin may send this.');
     expect(page).toContain('<fieldset disabled');
+  });
+
+  test.each(ROLES)('shows %s no link to a page that this role may not open', async (role) => {
+    const { organizationId: org } = (await server.operator.send('createOrganization', { body: { name: 'Linked' } }))
+      .data;
+    const { data } = await server.operator.send('createKey', { params: { org }, body: { name: 'Samples' } });
+    const sample = { sampleId: 'sample-1', provider: 'openai', input: 'Hello' };
+    expect((await new Api(fetch, server.url, data.key).send('storeSample', { body: sample })).status).toBe(200);
+    const webhook = { url: 'https://example.com/hook', enabled: false };
+    expect(
+      (await server.operator.send('putWebhook', { params: { org, webhookId: 'ops' }, body: webhook })).status,
+    ).toBe(200);
+
+    const pages = new Hono<ConsoleEnv>();
+    mountPages(pages);
+    const own = pages.routes
+      .filter(({ method, path }) => method === 'GET' && !path.replace(':org', '').includes(':'))
+      .map(({ path }) => path.replace(':org', org));
+    const status = new Map<string, number>();
+    const links = new Set<string>();
+    for (const path of new Set([...own, `/organizations/${org}/webhooks/ops`, '/search?q=webhooks'])) {
+      const answer = await visit(named(role), path);
+      status.set(path, answer.status);
+      for (const [, href = ''] of (await answer.text()).matchAll(/<a [^>]*href="\/console([^"#?]*)/g)) links.add(href);
+    }
+    expect([...status].filter(([path, code]) => (code === 403) === mayOpen(role, `/console${path}`))).toEqual([]);
+    expect(links.size).toBeGreaterThan(40);
+    // One link to each page: the pages of two models answer alike.
+    const routeOf = (href: string) => pages.router.match('GET', href || '/')[0][0]?.[0][1].path;
+    const closed: string[] = [];
+    for (const href of new Map([...links].map((link) => [routeOf(link), link])).values())
+      if ((await visit(named(role), href)).status === 403) closed.push(href);
+    expect(closed).toEqual([]);
+    expect([...links].some((href) => href.endsWith(`/${org}/webhooks/ops`))).toBe(role !== 'viewer');
+    expect([...links].some((href) => href.endsWith(`/${org}/samples/sample-1`))).toBe(role !== 'viewer');
   });
 
   test('refuses each form of a viewer that changes something, whatever is in it', async () => {

@@ -17,7 +17,9 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, eventPath, organizationPath } from '../context.ts';
 import { EventBadge, EventView } from '../event-view.tsx';
+import { firstStepsPage } from '../first-steps.tsx';
 import { queryIn } from '../page-input.ts';
+import { mayOpen } from '../page-roles.tsx';
 import { refused } from '../refused.tsx';
 import { load, refusalDetails } from '../send.ts';
 import { page } from '../shell.tsx';
@@ -34,8 +36,12 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
     const shown = answer.ok ? answer : await load(c, readOrganizationEvents, { page: pageAsked });
     if (!shown.ok) return refused(c, shown.refusal);
     const { items, nextCursor } = shown.data;
+    const isEmpty = items.length === 0 && Object.keys(asked).length === 0;
+    const first = isEmpty ? await firstStepsPage(c, 'Alerts') : null;
+    if (first) return first;
     const { type, customerId, from, to } = answer.ok ? asked : {};
     const path = organizationPath(organizationId, 'alerts');
+    const webhooks = organizationPath(organizationId, 'webhooks');
     const state = { values: asked, details: answer.ok ? [] : refusalDetails(answer.refusal) };
     return page(
       c,
@@ -43,8 +49,8 @@ export function mountAlerts(app: Hono<ConsoleEnv>): void {
         title: 'Alerts',
         sub: `Events that applications read with GET /events and get by webhooks, newest first. Kept for ${EVENT_RETENTION_DAYS} days.`,
         status: answer.ok ? 200 : 400,
-        actions: (
-          <a class="button" href={organizationPath(organizationId, 'webhooks')}>
+        actions: mayOpen(c.get('session').operator.role, webhooks) && (
+          <a class="button" href={webhooks}>
             Webhooks
           </a>
         ),

@@ -18,6 +18,7 @@ import { shortened } from '../calls-table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callsPath, customerPath, organizationPath } from '../context.ts';
 import { ModelLink } from '../model-name.tsx';
 import { queryIn } from '../page-input.ts';
+import { PageLink } from '../page-roles.tsx';
 import { refused } from '../refused.tsx';
 import { load, refusalDetails, send } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
@@ -117,9 +118,9 @@ const Samples: FC<SamplesProps> = ({ path, organizationId, items, isWhole, nowMs
         title: 'Sample',
         heading: true,
         cell: ({ sampleId }) => (
-          <a href={`${path}/${encodeURIComponent(sampleId)}`}>
+          <PageLink href={`${path}/${encodeURIComponent(sampleId)}`}>
             <Id id={sampleId} />
-          </a>
+          </PageLink>
         ),
       },
       {

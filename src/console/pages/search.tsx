@@ -55,7 +55,7 @@ async function searched(c: ConsoleContext): Promise<Found> {
   const found = answer?.ok ? answer.data : NOTHING;
   const { items } = c.get('organizations');
   const only = found.searched.organizations === 1 ? (items[0] ?? null) : null;
-  const groups = groupHits(found, pagesFound(organization ?? only, query));
+  const groups = groupHits(found, pagesFound(organization ?? only, query, c.get('session').operator.role));
   return { query, organization, groups, isPartial: found.searched.isMore };
 }
 

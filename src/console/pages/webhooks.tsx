@@ -12,6 +12,7 @@ import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, webhookInPath, webhookPath } from '../context.ts';
+import { mayOpen } from '../page-roles.tsx';
 import { refused } from '../refused.tsx';
 import { bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
@@ -156,17 +157,18 @@ const Webhooks: FC<{ organizationId: OrganizationId; items: WebhookDetail[]; now
 function newPage(c: ConsoleContext, state: FormState) {
   const { organizationId } = c.get('organization');
   const path = organizationPath(organizationId, 'webhooks');
+  const isListOpen = mayOpen(c.get('session').operator.role, path);
   return page(
     c,
     {
       title: 'New webhook',
       status: state.details.length > 0 ? 400 : 200,
-      crumbs: [{ text: 'Webhooks', href: path }],
+      crumbs: isListOpen ? [{ text: 'Webhooks', href: path }] : [],
     },
     <Card>
       <Form of={registerWebhook} action={path} secrets={formSecrets(c)} state={state}>
         <WebhookFields edited={null} />
-        <Submit back={path}>Create webhook</Submit>
+        <Submit {...(isListOpen && { back: path })}>Create webhook</Submit>
       </Form>
     </Card>,
   );
