@@ -16,6 +16,7 @@ import { build, type Plugin } from 'esbuild';
 import manifest from '../client/package/manifest.json' with { type: 'json' };
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { clientTypes } from './client-types.ts';
+import { isUsageError } from './usage-error.ts';
 
 const run = promisify(execFile);
 
@@ -179,7 +180,7 @@ async function writeDeclarations(emitted: string, out: string): Promise<void> {
   }
 }
 
-main().catch((error: Error & { stdout?: string; code?: string }) => {
+main().catch((error: Error & { stdout?: string }) => {
   console.error(`The client was not built: ${error.stdout || error.message}`);
-  process.exitCode = error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+  process.exitCode = isUsageError(error) ? 2 : 1;
 });

@@ -26,10 +26,10 @@ import { parseJson } from '../platform/json.ts';
 import { utcDay } from '../platform/time.ts';
 import { showDifferences, showFreshness, showNews, showProblems, showPublished, showReport } from './catalog-views.ts';
 import { exchange, Refused } from './operator-client.ts';
-import { UsageError } from './operator-flags.ts';
 import { operatorTarget, TARGET_HELP } from './operator-target.ts';
 import { type ReadFacts, WATCHED_PACKAGES } from './package-facts.ts';
 import { type NewestPackage, withNewestPackage } from './package-registry.ts';
+import { isUsageError, UsageError } from './usage-error.ts';
 
 const HELP = `npm run catalog -- <verb> [arguments] [flags]
 
@@ -260,8 +260,8 @@ function today(): string {
   return utcDay(Date.now());
 }
 
-main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
-  const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
+main(process.argv.slice(2)).catch((error: Error) => {
+  const wrongUsage = isUsageError(error);
   console.error(wrongUsage ? `${error.message}\n(--help lists the commands)` : error.message);
   process.exitCode = wrongUsage ? 2 : 1;
 });

@@ -8,9 +8,9 @@
 import { parseArgs } from 'node:util';
 import { formatUsd } from '../domain/money.ts';
 import { callOperation, type Data, Refused } from './operator-client.ts';
-import { UsageError } from './operator-flags.ts';
 import { operatorTarget, TARGET_HELP, type Target } from './operator-target.ts';
 import { indent, pairs, show, table } from './table.ts';
+import { isUsageError } from './usage-error.ts';
 
 const HELP = `npm run demo [-- --url http://127.0.0.1:8787]
 
@@ -312,7 +312,7 @@ function must(holds: boolean, promise: string): asserts holds {
   if (!holds) throw new Error(`expectation failed: ${promise}`);
 }
 
-main().catch((error: Error & { code?: string }) => {
+main().catch((error: Error) => {
   console.error(`The demo stopped: ${error.message}`);
-  process.exitCode = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+  process.exitCode = isUsageError(error) ? 2 : 1;
 });

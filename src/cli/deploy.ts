@@ -14,8 +14,8 @@ import { CHECKED_CUSTOMER, type ServedCall, type SetUp, serveCall, setUp, waitUn
 import { applyMigrations, createDatabases, uploadWorker, workerAddress } from './deploy/upload.ts';
 import { Wrangler } from './deploy/wrangler.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
-import { UsageError } from './operator-flags.ts';
 import { accessHeaders, serverUrl } from './operator-target.ts';
+import { isUsageError, UsageError } from './usage-error.ts';
 
 const PROJECT_DIR = resolve(import.meta.dirname, '..', '..');
 const CONFIG_DEFAULT = 'wrangler.toml';
@@ -248,8 +248,8 @@ function deploymentText({ url, secretsFile, organizationId, key, call }: Outcome
 
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt);
 
-main().catch((error: Error & { code?: string }) => {
-  if (error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS')) {
+main().catch((error: Error) => {
+  if (isUsageError(error)) {
     console.error(`${error.message.split('. ', 1)[0]}\n(--help explains the command)`);
     process.exitCode = 2;
     return;

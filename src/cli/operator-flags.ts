@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod';
 import { type InputField, inputFields } from '../contract/input-fields.ts';
+import { UsageError } from './usage-error.ts';
 
 export interface Flag {
   name: string;
@@ -15,9 +16,6 @@ export interface Flag {
   required: boolean;
   help: string;
 }
-
-/** The command line is wrong; nothing was sent. */
-export class UsageError extends Error {}
 
 export function buildFlags(schema: z.ZodType | undefined): Flag[] {
   if (!schema) return [];

@@ -6,8 +6,8 @@
 import { type GoodwillDecision, goodwillOfCall, goodwillOfEvent } from '../contract/goodwill.ts';
 import { asCustomerId } from '../domain/ids.ts';
 import { callOperation, type Data } from './operator-client.ts';
-import { UsageError } from './operator-flags.ts';
 import type { Target } from './operator-target.ts';
+import { UsageError } from './usage-error.ts';
 
 /** Reports useful facts on standard error. */
 type Tell = (line: string) => void;

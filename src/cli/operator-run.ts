@@ -17,12 +17,13 @@ import { parseJson } from '../platform/json.ts';
 import { refuseOptionsOfNpm } from './npm-options.ts';
 import { callOperation, type OperationInput, openLines, Refused } from './operator-client.ts';
 import { COMMANDS, type Command } from './operator-commands.ts';
-import { parseOptions, readFlags, UsageError } from './operator-flags.ts';
+import { parseOptions, readFlags } from './operator-flags.ts';
 import { bodyFlags, commandHelp, commandName, listArguments, overview, queryFlags } from './operator-help.ts';
 import { withNames } from './operator-names.ts';
 import { isLocal, operatorTarget, type Target } from './operator-target.ts';
 import { showGrant } from './operator-views.ts';
 import { Interrupted } from './operator-wait.ts';
+import { isUsageError, UsageError } from './usage-error.ts';
 
 const COMMON_OPTIONS = {
   url: { type: 'string' },
@@ -49,8 +50,8 @@ export interface Shell extends Pick<NodeJS.Process, 'env' | 'cwd'> {
 /** Resolves with the exit code. */
 export async function runOperator(args: string[], shell: Shell): Promise<number> {
   const console = new Console({ stdout: shell.stdout, stderr: shell.stderr });
-  return run(args, shell, console).catch((error: Error & { code?: string }) => {
-    const wrongUsage = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS');
+  return run(args, shell, console).catch((error: Error) => {
+    const wrongUsage = isUsageError(error);
     console.error(wrongUsage ? `${error.message.split('. ', 1)[0]}\n(--help lists the commands)` : error.message);
     return wrongUsage ? 2 : error instanceof Interrupted ? 130 : 1;
   });

@@ -4,7 +4,7 @@
  */
 import { OPERATOR_HEADER } from '../contract/envelope.ts';
 import { readDevVars } from './dev-vars.ts';
-import { UsageError } from './operator-flags.ts';
+import { UsageError } from './usage-error.ts';
 
 const PORT_DEFAULT = '8787';
 

@@ -2,7 +2,7 @@
  * `npm run vendor`: the vendor for trying out alone, with a line for each request.
  */
 import { parseArgs } from 'node:util';
-import { UsageError } from './operator-flags.ts';
+import { isUsageError, UsageError } from './usage-error.ts';
 import { type Entry, SLOW_MS, startTrialVendor } from './vendor/server.ts';
 
 const PORT_DEFAULT = 8788;
@@ -72,7 +72,7 @@ function logLine({ method, path, status, model, inputTokens, outputTokens, strea
   return `${method.padEnd(6)} ${path}  ${status}${stream ? ' stream' : ''}${used}`;
 }
 
-main().catch((error: Error & { code?: string }) => {
+main().catch((error: Error) => {
   console.error(`The vendor did not start: ${error.message}`);
-  process.exitCode = error instanceof UsageError || error.code?.startsWith('ERR_PARSE_ARGS') ? 2 : 1;
+  process.exitCode = isUsageError(error) ? 2 : 1;
 });

@@ -6,7 +6,7 @@ import type { FC } from 'hono/jsx';
 import { EVENTS } from '../contract/event-data.ts';
 import { EVENT_TYPES } from '../contract/events.ts';
 import type { Webhook, WebhookFormat } from '../contract/webhooks.ts';
-import { putWebhook } from '../operator/webhooks.ts';
+import { putWebhook, webhookOrigin } from '../operator/webhooks.ts';
 import { TextField } from '../ui/form.tsx';
 import { words } from '../ui/format.ts';
 import { BodyFields } from './schema-form.tsx';
@@ -53,7 +53,3 @@ export const WebhookFields: FC<{ edited: Webhook | null }> = ({ edited }) => (
     />
   </>
 );
-
-export function webhookOrigin({ url }: Webhook): string {
-  return new URL(url).origin;
-}

@@ -40,7 +40,7 @@ export type SummaryQuery = z.infer<typeof SummaryQuery>;
 /** A sum that may exceed 2^53; JSON readers then get the nearest double. */
 const sum = z.number().nonnegative();
 
-const Figures = z.object({
+export const Figures = z.object({
   calls: z.number().int().describe('Calls that ended, or that were not allowed'),
   unpricedCalls: z.number().int().describe('Ended calls without a known price; the cost does not include them'),
   inputTokens: sum.describe('Prompt tokens, cache reads and writes included'),

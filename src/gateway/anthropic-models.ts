@@ -7,11 +7,8 @@ import { currentCatalog } from '../config/catalog.ts';
 import type { AnthropicModel, AnthropicModelList } from '../contract/gateway/answers.ts';
 import type { Caller } from '../metering/caller.ts';
 import type { GatewayAnswer } from './answer.ts';
-import { anthropicError } from './dialects/anthropic.ts';
 import { messages } from './dialects/messages.ts';
-import { refusalAnswer } from './error-envelope.ts';
-import { type DescribedModel, describeModel, findModel, found, modelsAt } from './list-models.ts';
-import { modelNotFound, resolveAttempts } from './models.ts';
+import { type DescribedModel, found, modelsAt, retrieveModelAt } from './list-models.ts';
 
 export async function listAnthropicModels(caller: Caller): Promise<GatewayAnswer> {
   const { catalog } = await currentCatalog(caller.env, caller.defer);
@@ -25,23 +22,15 @@ export async function listAnthropicModels(caller: Caller): Promise<GatewayAnswer
   return found(list);
 }
 
-export async function retrieveAnthropicModel(caller: Caller, name: string): Promise<GatewayAnswer> {
-  const { organization } = caller;
-  const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const nowMs = Date.now();
-  const resolved = await resolveAttempts(caller, catalog, messages, [name], nowMs);
-  if (!resolved.ok) return refusalAnswer(resolved.refusal, anthropicError);
-  const model = findModel(organization, catalog, name, nowMs);
-  return model
-    ? found(present(describeModel(organization, catalog, model, nowMs)))
-    : refusalAnswer(modelNotFound(name).refusal, anthropicError);
+export function retrieveAnthropicModel(caller: Caller, name: string): Promise<GatewayAnswer> {
+  return retrieveModelAt(caller, messages, name, present);
 }
 
 /** The newest first, as Anthropic lists them. */
 function anthropicModels(caller: Caller, catalog: Catalog, nowMs: number): AnthropicModel[] {
   return modelsAt(caller, catalog, messages, nowMs)
     .sort((a, b) => b.created - a.created)
-    .map(present);
+    .map((model) => present(model));
 }
 
 function present({ id, displayName, created, contextTokens, maxOutputTokens }: DescribedModel): AnthropicModel {

@@ -12,8 +12,7 @@ import type { GatewayAnswer } from './answer.ts';
 import { generateContent } from './dialects/generate-content.ts';
 import { googleError } from './dialects/google.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
-import { type DescribedModel, describeModel, findModel, found, modelsAt } from './list-models.ts';
-import { modelNotFound, resolveAttempts } from './models.ts';
+import { type DescribedModel, found, modelsAt, retrieveModelAt } from './list-models.ts';
 
 /** Source: ai.google.dev/api/models, `pageSize` of models.list: more than the most is the most. */
 const PAGE_SIZE = { usual: 50, most: 1_000 };
@@ -37,16 +36,10 @@ export async function listGoogleModels(caller: Caller, { pageSize, pageToken }: 
   return found(list);
 }
 
-export async function retrieveGoogleModel(caller: Caller, name: string): Promise<GatewayAnswer> {
-  const { organization } = caller;
-  const { catalog } = await currentCatalog(caller.env, caller.defer);
-  const nowMs = Date.now();
-  const resolved = await resolveAttempts(caller, catalog, generateContent, [name], nowMs);
-  if (!resolved.ok) return refusalAnswer(resolved.refusal, googleError);
-  const model = findModel(organization, catalog, name, nowMs);
-  return model
-    ? found(present(caller, catalog, describeModel(organization, catalog, model, nowMs), nowMs))
-    : refusalAnswer(modelNotFound(name).refusal, googleError);
+export function retrieveGoogleModel(caller: Caller, name: string): Promise<GatewayAnswer> {
+  return retrieveModelAt(caller, generateContent, name, (model, catalog, nowMs) =>
+    present(caller, catalog, model, nowMs),
+  );
 }
 
 function googleModels(caller: Pick<Caller, 'organization' | 'limits'>, catalog: Catalog, nowMs: number): GoogleModel[] {

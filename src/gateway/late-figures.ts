@@ -20,7 +20,7 @@ import { hasEnded } from '../vendors/usage/openai.ts';
 import { loadCaller } from './batches/metering.ts';
 import { accessVendor, VENDOR_ID } from './pass-through.ts';
 import { endServiceCallCommand, type Outcome, reportedUsage } from './service-calls/end.ts';
-import { readVendorAnswer, type Said } from './vendor-answer.ts';
+import { type AnswerFacts, readVendorAnswer } from './vendor-answer.ts';
 
 /** A response that its vendor keeps. Plain JSON. */
 export interface AwaitedResponse {
@@ -65,7 +65,7 @@ export async function fetchFigures(
 }
 
 /** The response that was asked for; `null` if the vendor did not show it. */
-function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): (Said & { document: Fields }) | null {
+function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): (AnswerFacts & { document: Fields }) | null {
   const answer = readVendorAnswer(shown);
   if (answer.kind === 'none' || !answer.ok) return null;
   const { document } = answer;
@@ -76,7 +76,7 @@ function responseIn(shown: WholeResult, { responseId }: AwaitedResponse): (Said 
 async function readLateFigures(
   caller: Caller,
   { providerUsed, model, known, hasWritten: hasShown }: AwaitedResponse,
-  { reported, searches, refused }: Said,
+  { reported, searches, refused }: AnswerFacts,
 ): Promise<LateFigures | null> {
   const usage = reportedUsage(reported) ?? (refused && !hasShown ? NO_USAGE : null);
   if (!usage) return null;

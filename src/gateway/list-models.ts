@@ -15,8 +15,9 @@ import { keyModelLimit } from '../metering/key-limits.ts';
 import { aliased, type Candidate, candidatesFor, mappedTier, nameModel } from '../metering/model-names.ts';
 import { utcDay } from '../platform/time.ts';
 import type { GatewayAnswer } from './answer.ts';
+import type { ErrorBody } from './dialects/dialect.ts';
 import { refusalAnswer } from './error-envelope.ts';
-import { modelNotFound, type OfferedEndpoint } from './models.ts';
+import { modelNotFound, type OfferedEndpoint, resolveAttempts } from './models.ts';
 
 /** The kinds of model that the gateway's routes can run. */
 const KINDS = new Set(['chat', 'completion', 'embedding']);
@@ -38,6 +39,24 @@ export async function retrieveModel(caller: Caller, name: string): Promise<Gatew
 
 export function found(body: object): GatewayAnswer {
   return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** The model that an endpoint can be asked for by this name, in the form of the endpoint's API. */
+export async function retrieveModelAt(
+  caller: Caller,
+  endpoint: OfferedEndpoint & { errorBody: ErrorBody },
+  name: string,
+  present: (model: DescribedModel, catalog: Catalog, nowMs: number) => object,
+): Promise<GatewayAnswer> {
+  const { organization } = caller;
+  const { catalog } = await currentCatalog(caller.env, caller.defer);
+  const nowMs = Date.now();
+  const resolved = await resolveAttempts(caller, catalog, endpoint, [name], nowMs);
+  if (!resolved.ok) return refusalAnswer(resolved.refusal, endpoint.errorBody);
+  const model = findModel(organization, catalog, name, nowMs);
+  return model
+    ? found(present(describeModel(organization, catalog, model, nowMs), catalog, nowMs))
+    : refusalAnswer(modelNotFound(name).refusal, endpoint.errorBody);
 }
 
 /** Models that the API key may not use are not listed. */
@@ -102,7 +121,7 @@ export function modelsAt(
     .map((model) => describeModel(organization, catalog, model, nowMs));
 }
 
-export function describeModel(
+function describeModel(
   organization: OrganizationConfig,
   catalog: Catalog,
   { id, owned_by: provider, created }: ModelObject,
@@ -124,7 +143,7 @@ export function describeModel(
 }
 
 /** The model that a name stands for; `null` if no vendor could be asked for it. */
-export function findModel(
+function findModel(
   organization: OrganizationConfig,
   catalog: Catalog,
   name: string,

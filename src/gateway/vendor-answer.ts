@@ -1,6 +1,6 @@
 /**
- * Reads what came of a request to a vendor: what was used, what failed, and whether the vendor did the work. What the
- * caller is told of it is decided by `vendor-result.ts` for the gateway, and by `service-calls/unified-call.ts`.
+ * Reads a vendor's answer: its usage, its error, and whether the vendor did the work. `vendor-result.ts` makes the
+ * gateway's answer of it, and `service-calls/unified-call.ts` that of `POST /call`.
  */
 
 import type { VendorKind } from '../domain/vendor-kind.ts';
@@ -19,21 +19,22 @@ import {
 import { hasWritten, WrittenTokens } from '../vendors/written-tokens.ts';
 import type { GATEWAY_ERRORS } from './error-envelope.ts';
 
-/** What an answer says of itself. */
-export interface Said {
-  /** The usage that the vendor reported of its whole answer. */
+/** The usage and the error in a vendor's answer. */
+export interface AnswerFacts {
+  /** The usage that the vendor reported for the whole answer; `null` if it reported none. */
   reported: VendorUsage | null;
-  /** Web searches, which are known even if the usage is not. */
+  /** Web searches. They are known even if the usage is not. */
   searches: number;
-  /** The error in it, in the vendor's words; `null` if there is none. */
+  /** The error, in the vendor's words; `null` if there is none. */
   failure: VendorFailure | null;
-  /** It has an error in place of output: nothing was done, unless it reports usage. */
+  /** The vendor sent an error and no output. It did no work, unless it reports usage. */
   refused: boolean;
 }
 
-/** An answer that came, whatever its status. One that is not ok is refused. */
-export interface AnswerThatCame extends Said {
+/** An answer that arrived, with any status. */
+export interface ReceivedAnswer extends AnswerFacts {
   status: number;
+  /** The status is 2xx; otherwise `refused` is true. */
   ok: boolean;
   headers: Headers;
   /** Parsed; `undefined` if it is not JSON. */
@@ -41,14 +42,14 @@ export interface AnswerThatCame extends Said {
 }
 
 export type VendorAnswer =
-  /** `stream` has read the events of an answer that was held as text. */
-  | (AnswerThatCame & { kind: 'answer'; body: unknown; stream: StreamUsage | null })
-  /** It could not be held: its document lacks long texts. */
-  | (AnswerThatCame & { kind: 'too_large'; message: string })
-  /** `refused` if the vendor cannot have done the work. */
+  /** `stream` has the events of an answer whose body is a text; `null` for any other body. */
+  | (ReceivedAnswer & { kind: 'answer'; body: unknown; stream: StreamUsage | null })
+  /** The answer was too large to keep: long texts are missing in `document`. */
+  | (ReceivedAnswer & { kind: 'too_large'; message: string })
+  /** No answer arrived. `refused`: the vendor cannot have done the work. */
   | { kind: 'none'; code: keyof typeof GATEWAY_ERRORS; message: string; refused: boolean };
 
-/** `events` tells of which model the events in a text are; without it, a text is no stream. */
+/** With `events`, a body that is a text is read as a stream of that model's events. */
 export function readVendorAnswer(result: WholeResult, events?: { kind: VendorKind; model: string }): VendorAnswer {
   switch (result.kind) {
     case 'timeout':
@@ -60,36 +61,36 @@ export function readVendorAnswer(result: WholeResult, events?: { kind: VendorKin
     case 'broken':
       return { kind: 'none', code: 'VENDOR_ANSWER_BROKEN', message: result.message, refused: false };
     case 'too_large': {
-      const { reading, ...came } = result;
+      const { reading, ...received } = result;
       const document = reading instanceof PassedBody ? reading.document : undefined;
       return {
-        ...{ ...came, document },
-        // What was reported of an answer that broke off is not all of it.
-        reported: withServedTier(reading.truncated ? null : reading.usage(), came.headers),
+        ...{ ...received, document },
+        // The usage in an answer that broke off is not the whole usage.
+        reported: withServedTier(reading.truncated ? null : reading.usage(), received.headers),
         searches: reading.searches(),
         failure: readFailure(document),
-        refused: !came.ok,
+        refused: !received.ok,
       };
     }
     case 'answer': {
       const { ok, headers, body } = result;
       const document = typeof body === 'string' ? readJson(body) : body;
       const stream = events && typeof body === 'string' ? readEvents(body, events) : null;
-      const said = readDocument(document, headers);
-      const failure = (ok ? stream?.failed : null) ?? said.failure;
+      const facts = readDocument(document, headers);
+      const failure = (ok ? stream?.failed : null) ?? facts.failure;
       const usage = stream?.usage();
       return {
         ...{ ...result, document, stream, failure },
-        reported: usage ? withServedTier(usage, headers) : said.reported,
-        searches: stream?.searches() || said.searches,
-        refused: !ok || (stream && !stream.empty ? failure !== null && !stream.hasOutput : said.refused),
+        reported: usage ? withServedTier(usage, headers) : facts.reported,
+        searches: stream?.searches() || facts.searches,
+        refused: !ok || (stream && !stream.empty ? failure !== null && !stream.hasOutput : facts.refused),
       };
     }
   }
 }
 
 /** Reads a parsed answer, or a line of a batch, which has no headers. */
-export function readDocument(document: unknown, headers = new Headers()): Said {
+export function readDocument(document: unknown, headers = new Headers()): AnswerFacts {
   const failure = readFailure(document);
   return {
     reported: withServedTier(readUsage(document), headers),
@@ -99,12 +100,12 @@ export function readDocument(document: unknown, headers = new Headers()): Said {
   };
 }
 
-/** The answer of a stream that begins with an error and nothing else; `null` of any other. */
+/** The answer of a stream that begins with an error and has no output; `null` for any other stream. */
 export function readOpening({
   status,
   headers,
   first,
-}: VendorResult & { kind: 'stream' }): (AnswerThatCame & { failure: VendorFailure }) | null {
+}: VendorResult & { kind: 'stream' }): (ReceivedAnswer & { failure: VendorFailure }) | null {
   if (first === null) return null;
   const stream = new StreamUsage({ written: new WrittenTokens('compatible', '') });
   const document = stream.read(first);
@@ -121,7 +122,7 @@ function readEvents(text: string, { kind, model }: { kind: VendorKind; model: st
   return stream;
 }
 
-/** The failure of an answer that is not ok and has no error in it. */
+/** The failure of an answer that is not ok, if it has no error. */
 export function failureOfStatus(status: number): VendorFailure {
   return { code: `VENDOR_HTTP_${status}`, message: `the vendor answered ${status}` };
 }

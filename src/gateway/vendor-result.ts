@@ -21,10 +21,10 @@ import { openAiError } from './dialects/openai.ts';
 import { errorAnswer, type Refused, refusalAnswer, refuseCall, wireError } from './error-envelope.ts';
 import { type Outcome, reportedUsage } from './service-calls/end.ts';
 import {
-  type AnswerThatCame,
+  type AnswerFacts,
   failureOfStatus,
+  type ReceivedAnswer,
   readVendorAnswer,
-  type Said,
   type VendorAnswer,
 } from './vendor-answer.ts';
 
@@ -101,19 +101,19 @@ export function readResult(
   if (answer.kind === 'answer') return readSuccess(answer, vendorKey, errorBody, answerReading);
   // What it used is charged, and the caller does not get it.
   const refusal = refuseCall('VENDOR_ANSWER_TOO_LARGE', answer.message);
-  return { ...failed(refusal, null, false, errorBody), ...usageTold(answer) };
+  return { ...failed(refusal, null, false, errorBody), ...usageFields(answer) };
 }
 
 /**
  * The error of an answer with status 200, as a whole or in its first event: nothing was done, unless it reports usage.
  */
 export function readFailedAnswer(
-  answer: AnswerThatCame & { failure: VendorFailure },
+  answer: ReceivedAnswer & { failure: VendorFailure },
   vendorKey: string,
   errorBody: ErrorBody,
 ): Reading {
   const { status, headers, document, failure } = answer;
-  const told = usageTold(answer);
+  const told = usageFields(answer);
   const error = cleanFailure(failure, vendorKey);
   const { message } = error;
   const words = {
@@ -240,7 +240,7 @@ function answerContentType(headers: Headers, isText: boolean): string {
 function told(answered: Answered, vendorKey: string, { counted }: AnswerReading): Omit<Reading, 'answer'> {
   const { body, document, reported, failure } = answered;
   return {
-    ...usageTold(answered),
+    ...usageFields(answered),
     usage: counted(reportedUsage(reported), document),
     ...((reported === null || reported.unclear) && { withoutUsage: document ?? body }),
     responseId: textOrEmpty(fieldsOrEmpty(document).id) || undefined,
@@ -250,10 +250,10 @@ function told(answered: Answered, vendorKey: string, { counted }: AnswerReading)
   };
 }
 
-function usageTold({
+function usageFields({
   reported,
   searches,
-}: Said): Pick<
+}: AnswerFacts): Pick<
   Reading,
   'usage' | 'parts' | 'searches' | 'modelUsed' | 'isFallback' | 'vendorReportedCostUSD' | 'effort'
 > {
@@ -269,7 +269,7 @@ function usageTold({
 }
 
 function readError(
-  { status, headers, document, failure }: AnswerThatCame,
+  { status, headers, document, failure }: ReceivedAnswer,
   vendorKey: string,
   errorBody: ErrorBody,
 ): Reading {

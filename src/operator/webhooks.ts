@@ -264,7 +264,8 @@ function isHidden({ registeredBy }: Pick<WebhookRow, 'registeredBy'>, reader: Re
   return reader === 'tenant' && registeredBy === 'operator';
 }
 
-const webhookOrigin = ({ url }: Pick<WebhookRow, 'url'>) => new URL(url).origin;
+/** The part of a webhook's address that is no secret. */
+export const webhookOrigin = ({ url }: Pick<Webhook, 'url'>) => new URL(url).origin;
 
 function present(row: WebhookRow, nowMs: number, reader: Reader): Webhook {
   const { webhookId, types, description, enabled, format, registeredBy, disabledAtMs, disabledReason } = row;

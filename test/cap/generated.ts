@@ -10,6 +10,7 @@ import { type CostBound, costAtMost } from '../../src/domain/bound.ts';
 import { outputTokensOnCredit } from '../../src/domain/hold.ts';
 import type { Plan } from '../../src/domain/plan.ts';
 import { randomFrom } from '../crash/random.ts';
+import { buildForm } from '../support/forms.ts';
 import {
   boundCall,
   choosePricing,
@@ -187,7 +188,7 @@ async function send(
         'x-client-request-id': marker,
         ...(!isForm && { 'Content-Type': 'application/json' }),
       },
-      body: isForm ? buildForm(fields) : JSON.stringify(fields),
+      body: isForm ? requestForm(fields) : JSON.stringify(fields),
       signal: AbortSignal.timeout(REQUEST_MS_MAX),
     });
     const text = await response.text();
@@ -198,13 +199,16 @@ async function send(
   }
 }
 
-function buildForm(fields: Record<string, unknown>): FormData {
-  const form = new FormData();
-  for (const [name, value] of Object.entries(fields))
-    for (const item of Array.isArray(value) ? value : [value])
-      if (item instanceof MadeFile) form.append(name, new Blob([item.content], { type: item.type }), item.name);
-      else form.append(name, typeof item === 'object' ? JSON.stringify(item) : String(item));
-  return form;
+/** The fields as a form, a list as one field for each of its items. */
+function requestForm(fields: Record<string, unknown>): FormData {
+  return buildForm(
+    Object.entries(fields).flatMap(([name, value]) => [value].flat().map((item) => [name, formValue(item)] as const)),
+  );
+}
+
+function formValue(item: unknown): string | File {
+  if (item instanceof MadeFile) return new File([item.content], item.name, { type: item.type });
+  return typeof item === 'object' ? JSON.stringify(item) : String(item);
 }
 
 /** The code of a refusal, with the component that it names. */

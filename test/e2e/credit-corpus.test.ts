@@ -10,7 +10,7 @@ import { OUTPUT_TOKENS_MAX_DEFAULT } from '../../src/domain/hold.ts';
 import { boundOfCorpus, REFUSED_OF_CORPUS } from '../support/corpus-on-credit.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
 import {
-  buildForm,
+  bodyForm,
   CORPUS_DIALECTS,
   CORPUS_PATHS,
   CORPUS_UPLOADS,
@@ -71,7 +71,7 @@ async function sendRefused(dialect: CorpusDialect, request: CorpusRequest): Prom
     ? await fetch(`${gateway.server.url}${path}`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${tenant.key}` },
-        body: buildForm(fields),
+        body: bodyForm(fields),
       })
     : await tenant.send(path, { body: fields, headers });
   const text = await response.text();

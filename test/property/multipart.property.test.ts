@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type FormEvent, FormScanner, parseBoundary } from '../../src/platform/multipart.ts';
+import { buildForm, encodeForm } from '../support/forms.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -21,13 +22,12 @@ const preamble = fc.constantFrom('', '\r\n', '\r\n\r\n');
 const epilogue = fc.constantFrom('', '\r\n', '\r\n--bound', 'x');
 const cuts = fc.array(fc.nat(2_000), { maxLength: 30 });
 
-async function buildForm(fields: readonly { name: string; content: string; isFile: boolean }[]) {
-  const data = new FormData();
-  for (const { name, content, isFile } of fields)
-    data.append(name, isFile ? new File([content], 'a file.jsonl') : content);
-  const response = new Response(data);
-  const type = response.headers.get('Content-Type') ?? '';
-  return { type, bytes: new Uint8Array(await response.arrayBuffer()) };
+function encodeParts(fields: readonly { name: string; content: string; isFile: boolean }[]) {
+  return encodeForm(
+    buildForm(
+      fields.map(({ name, content, isFile }) => [name, isFile ? new File([content], 'a file.jsonl') : content]),
+    ),
+  );
 }
 
 function cutAt(bytes: Uint8Array, at: readonly number[]): Uint8Array[] {
@@ -64,7 +64,7 @@ describe('a form', () => {
   test('has the parts that Node finds in it, however it is cut', async () => {
     await fc.assert(
       fc.asyncProperty(parts, cuts, preamble, epilogue, async (fields, at, before, behind) => {
-        const { type, bytes } = await buildForm(fields);
+        const { type, bytes } = await encodeParts(fields);
         const expected: unknown[] = [];
         for (const [name, value] of (await new Response(bytes, {
           headers: { 'Content-Type': type },
@@ -80,7 +80,7 @@ describe('a form', () => {
   });
 
   test('that ends early is not complete, wherever it ends', async () => {
-    const { type, bytes } = await buildForm([
+    const { type, bytes } = await encodeParts([
       { name: 'purpose', content: 'batch', isFile: false },
       { name: 'file', content: '{}\r\n{}', isFile: true },
     ]);

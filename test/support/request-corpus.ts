@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FORMS } from '../../src/contract/credit-open.ts';
 import { isRecord } from '../../src/contract/identity.ts';
+import { buildForm } from './forms.ts';
 
 /** The forms of requests, each the name of its file. */
 export const CORPUS_DIALECTS = [...FORMS, 'batchEmbedContents'] as const;
@@ -75,12 +76,12 @@ export function requestCorpus(dialect: CorpusDialect): CorpusRequest[] {
 }
 
 /** The fields of a body as a form, a list as one field for each of its items. */
-export function buildForm(body: Record<string, unknown>): FormData {
-  const form = new FormData();
-  for (const [name, value] of Object.entries(body))
-    for (const item of Array.isArray(value) ? value : [value])
-      form.append(name, item instanceof File ? item : String(item));
-  return form;
+export function bodyForm(body: Record<string, unknown>): FormData {
+  return buildForm(
+    Object.entries(body).flatMap(([name, value]) =>
+      [value].flat().map((item) => [name, item instanceof File ? item : String(item)] as const),
+    ),
+  );
 }
 
 function expanded(value: unknown): unknown {

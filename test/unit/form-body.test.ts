@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readFormBody } from '../../src/platform/form-body.ts';
 import { parseBoundary } from '../../src/platform/multipart.ts';
+import { buildForm } from '../support/forms.ts';
 
 const BYTES_MAX = 1024 * 1024;
 /** The fields that clients repeat. */
@@ -19,12 +20,6 @@ async function whole(form: FormData) {
   const result = await read(form);
   if (!result.ok) throw new Error('the form is whole');
   return result;
-}
-
-function buildForm(fields: readonly (readonly [string, string | File])[]): FormData {
-  const form = new FormData();
-  for (const [name, value] of fields) form.append(name, value);
-  return form;
 }
 
 async function readEntries(bytes: Uint8Array, contentType: string) {

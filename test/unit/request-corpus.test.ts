@@ -28,7 +28,7 @@ import {
 import { readFormBody } from '../../src/platform/form-body.ts';
 import { parseBoundary } from '../../src/platform/multipart.ts';
 import {
-  buildForm,
+  bodyForm,
   CORPUS_DIALECTS,
   CORPUS_UPLOADS,
   type CorpusDialect,
@@ -55,7 +55,7 @@ const SCHEMAS: Record<CorpusDialect, z.ZodType> = {
 /** As the gateway reads it. */
 async function sentFields(dialect: CorpusDialect, body: Record<string, unknown>): Promise<unknown> {
   if (!CORPUS_UPLOADS.has(dialect)) return JSON.parse(JSON.stringify(body));
-  const request = new Request('https://example.com', { method: 'POST', body: buildForm(body) });
+  const request = new Request('https://example.com', { method: 'POST', body: bodyForm(body) });
   const boundary = parseBoundary(request.headers.get('Content-Type') ?? '') ?? '';
   const read = await readFormBody(request, boundary, FILE_BODY_BYTES_MAX, REPEATED_FIELDS);
   return read.ok ? read.fields : read;

@@ -9,6 +9,7 @@ import { createApp } from '../../src/app.ts';
 import { asCallId } from '../../src/domain/ids.ts';
 import { planOnCredit } from '../support/credit-plans.ts';
 import { fundedCustomer } from '../support/customer.ts';
+import { buildForm } from '../support/forms.ts';
 import { ask, BASE_URL, mockVendor, newTenant, readStoredCall, vendor } from '../support/gateway.ts';
 import { FLAC, mp3, OPUS_HEAD, OPUS_PACKET, ogg, wave } from '../support/recordings.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -36,12 +37,6 @@ async function sendForm(key: string, path: string, body: FormData | string, head
   const response = await app.request(path, request, bindings, context);
   const callId = response.headers.get('x-service-call-id') ?? '';
   return { response, callId, rest: () => waitOnExecutionContext(context) };
-}
-
-function buildForm(fields: readonly (readonly [string, string | File])[]): FormData {
-  const form = new FormData();
-  for (const [name, value] of fields) form.append(name, value);
-  return form;
 }
 
 const ALL_BYTES = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256);

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { FILE_BODY_BYTES_MAX, PART_BODY_BYTES_MAX } from '../../src/contract/gateway/requests.ts';
 import type { Tenant } from '../support/api.ts';
+import { buildForm, encodeForm } from '../support/forms.ts';
 import { BASE_URL, mockVendor, newTenant } from '../support/gateway.ts';
 import { operator, worker } from '../support/worker.ts';
 
@@ -68,14 +69,15 @@ interface Form {
 
 type Order = 'file first' | 'purpose first' | 'no purpose';
 
-async function buildForm(file: string | Uint8Array<ArrayBuffer>, purpose = 'batch', order: Order = 'purpose first') {
-  const data = new FormData();
-  if (order === 'purpose first') data.append('purpose', purpose);
-  data.append('file', new File([file], 'input.jsonl'));
-  if (order === 'file first') data.append('purpose', purpose);
-  const response = new Response(data);
-  const type = response.headers.get('Content-Type') ?? '';
-  return { type, bytes: new Uint8Array(await response.arrayBuffer()) };
+function uploadForm(file: string | Uint8Array<ArrayBuffer>, purpose = 'batch', order: Order = 'purpose first') {
+  const filePart = ['file', new File([file], 'input.jsonl')] as const;
+  const purposePart = ['purpose', purpose] as const;
+  const orders = {
+    'purpose first': [purposePart, filePart],
+    'file first': [filePart, purposePart],
+    'no purpose': [filePart],
+  };
+  return encodeForm(buildForm(orders[order]));
 }
 
 /** Uploads the form in chunks that are cut at the numbers, with or without a declared length. */
@@ -135,7 +137,7 @@ describe('an upload', () => {
             if (kind === 'empty') return '';
             return kind === 'bad' ? `{"custom_id":"${index}"` : line(`${index} ${text}`);
           });
-          const form = await buildForm(texts.join(lineEnd), 'batch', order as Order);
+          const form = await uploadForm(texts.join(lineEnd), 'batch', order as Order);
           const first = kinds.findIndex(([kind]) => kind === 'bad') + 1;
           const answer = await upload(form, cuts, declares);
           if (first === 0) {
@@ -162,7 +164,7 @@ describe('an upload', () => {
     ['lines that a batch could have', joinBytes(`${line('a')}\n${line('b')}\n`)],
   ])('of another purpose has no lines, and passes unchanged: %s', async (_, bytes) => {
     for (const order of ['file first', 'purpose first', 'no purpose'] as const) {
-      const form = await buildForm(bytes, 'user_data', order);
+      const form = await uploadForm(bytes, 'user_data', order);
       expect(await upload(form, [1, 200, 30_000])).toEqual({ status: 200 });
       expect(got).toMatchObject({ type: form.type, ended: true });
       expect(got?.bytes.length).toBe(form.bytes.length);
@@ -172,12 +174,12 @@ describe('an upload', () => {
 
   test('of 50,000 lines passes, and not with one more', async () => {
     const lines = Array.from({ length: 50_000 }, (_, index) => line(`line-${index}`));
-    expect(await upload(await buildForm(lines.join('\n')))).toEqual({ status: 200 });
-    expect(await upload(await buildForm([...lines, line('one more')].join('\n')))).toEqual(
+    expect(await upload(await uploadForm(lines.join('\n')))).toEqual({ status: 200 });
+    expect(await upload(await uploadForm([...lines, line('one more')].join('\n')))).toEqual(
       broken('the file has more than 50000 lines'),
     );
     lines[39_999] = '{"custom_id":';
-    expect(await upload(await buildForm(lines.join('\n')))).toEqual(broken('line 40000 of the file is no JSON'));
+    expect(await upload(await uploadForm(lines.join('\n')))).toEqual(broken('line 40000 of the file is no JSON'));
     expect(got?.ended).toBe(false);
   });
 });
@@ -205,14 +207,14 @@ describe('a line of a batch', () => {
     ['too many bytes', 'has more than 8388608 bytes', line('x', { x: 'y'.repeat(8 * MIB) })],
   ])('with %s is refused with its number', async (_, rule, text) => {
     const file = [line('good'), line('x'.repeat(300)), '', text, line('last')].join('\n');
-    expect(await upload(await buildForm(file))).toEqual(broken(`line 4 of the file ${rule}`));
+    expect(await upload(await uploadForm(file))).toEqual(broken(`line 4 of the file ${rule}`));
     expect(got?.ended).toBe(false);
   });
 
   test('may say that it does not stream, at each endpoint of batches', async () => {
     const urls = ['chat/completions', 'responses', 'embeddings', 'completions', 'moderations', 'images/generations'];
     const body = { model: 'gpt-5.2', stream: false, background: null };
-    const form = await buildForm(urls.map((url) => line(url, { url: `/v1/${url}`, body })).join('\n'));
+    const form = await uploadForm(urls.map((url) => line(url, { url: `/v1/${url}`, body })).join('\n'));
     expect(await upload(form)).toEqual({ status: 200 });
     expect(got).toEqual({ ...form, ended: true });
   });
@@ -234,7 +236,7 @@ describe('the model of a line', () => {
     ['gpt-unheard-of', 'gpt-unheard-of'],
   ])('%s reaches the vendor as %s', async (model, sent) => {
     const buildFile = (name: string) => `${line('first')}\n${asking({}, name)}\n${line('last')}`;
-    expect(await upload(await buildForm(buildFile(model)))).toEqual({ status: 200 });
+    expect(await upload(await uploadForm(buildFile(model)))).toEqual({ status: 200 });
     expect(new TextDecoder().decode(got?.bytes)).toContain(`\r\n\r\n${buildFile(sent)}\r\n--`);
   });
 
@@ -250,7 +252,7 @@ describe('the model of a line', () => {
     const file = [line('first'), '', asking({}, model), asking({}, 'acme/other')].join('\n');
     const message = `line 3 of the file cannot run: the model ${JSON.stringify(model)} ${reason}`;
     for (const order of ['purpose first', 'file first'] as const) {
-      expect(await upload(await buildForm(file, 'batch', order))).toEqual(broken(message));
+      expect(await upload(await uploadForm(file, 'batch', order))).toEqual(broken(message));
       expect(got?.ended).toBe(false);
     }
   });
@@ -263,7 +265,7 @@ describe('the model of a line', () => {
       [[], 'service/standard', 'is not known; no model is mapped to it'],
     ] as const) {
       const from = await mapped([...standard], ['anthropic/claude-opus-4-5', 'google/gemini-2.5-pro']);
-      const answer = await upload(await buildForm(asking({}, model)), [], true, from);
+      const answer = await upload(await uploadForm(asking({}, model)), [], true, from);
       expect(answer).toEqual(broken(`line 1 of the file cannot run: the model "${model}" ${reason}`));
     }
   });
@@ -285,7 +287,7 @@ describe('the model of a line', () => {
     ['a model in capitals', 'must have each name once', asking({ Model: 'gpt-4o' }, 'gpt-5.2')],
     ['a body in capitals', 'must have each name once', asking({}, 'gpt-5.2').replace('{', '{"Body":{},')],
   ])('with %s is refused', async (_, rule, text) => {
-    expect(await upload(await buildForm(text))).toEqual(broken(`line 1 of the file ${rule}`));
+    expect(await upload(await uploadForm(text))).toEqual(broken(`line 1 of the file ${rule}`));
   });
 
   test('is one that the API key is for: another is skipped in a mapping, and refused by its line', async () => {
@@ -295,7 +297,7 @@ describe('the model of a line', () => {
     const file = ['service/standard', 'openai/gpt-4o-mini', 'ft:own'].map((model, n) =>
       line(n.toString(), { body: { model } }),
     );
-    expect(await upload(await buildForm(file.join('\n')), [], true, limited)).toEqual({ status: 200 });
+    expect(await upload(await uploadForm(file.join('\n')), [], true, limited)).toEqual({ status: 200 });
     const text = new TextDecoder().decode(got?.bytes);
     expect([...text.matchAll(/"model":"([^"]*)"/g)].map(([, model]) => model)).toEqual([
       'gpt-4o-mini',
@@ -304,7 +306,7 @@ describe('the model of a line', () => {
     ]);
     for (const model of ['gpt-5.2', 'openai/gpt-4o', 'gpt-unheard-of', 'service/premium']) {
       const rule = `the model "${model}" is not allowed: the API key is limited to the models gpt-4o-mini, ft:own`;
-      const form = await buildForm([line('first', { body: { model: 'gpt-4o-mini' } }), asking({}, model)].join('\n'));
+      const form = await uploadForm([line('first', { body: { model: 'gpt-4o-mini' } }), asking({}, model)].join('\n'));
       expect(await upload(form, [], true, limited)).toEqual(broken(`line 2 of the file cannot run: ${rule}`));
       expect(got?.ended).toBe(false);
     }
@@ -312,13 +314,13 @@ describe('the model of a line', () => {
 
   test('is replaced in a batch alone: another file is refused that comes before its purpose', async () => {
     const file = [line('first'), asking({}, 'service/standard')].join('\n');
-    const plain = await buildForm(file, 'user_data');
+    const plain = await uploadForm(file, 'user_data');
     expect(await upload(plain)).toEqual({ status: 200 });
     expect(got).toEqual({ ...plain, ended: true });
     const message =
       'purpose must come before the file, whose line 2 names the model "service/standard": only in a batch is it replaced';
     for (const order of ['file first', 'no purpose'] as const) {
-      expect(await upload(await buildForm(file, 'user_data', order))).toEqual(broken(message, 'purpose'));
+      expect(await upload(await uploadForm(file, 'user_data', order))).toEqual(broken(message, 'purpose'));
       expect(got?.ended).toBe(false);
     }
   });
@@ -375,7 +377,7 @@ describe('the model of a line', () => {
                 ];
               }),
             );
-          const form = await buildForm(buildFile(0), 'batch', order);
+          const form = await uploadForm(buildFile(0), 'batch', order);
           expect(await upload(form, cuts, declares)).toEqual({ status: 200 });
           const expected = spliced(form.bytes, buildFile(0), buildFile(1));
           expect(got).toEqual({ type: form.type, bytes: expected, ended: true });
@@ -421,7 +423,7 @@ describe('a form', () => {
       (text: string) => text.replace('name="file"', 'name="Purpose[]"'),
     ],
   ])('%s is refused, and the vendor does not get its end', async (_, message, change) => {
-    const { type, bytes } = await buildForm(line('a'));
+    const { type, bytes } = await uploadForm(line('a'));
     const form = { type, bytes: encoder.encode(change(new TextDecoder().decode(bytes))) };
     for (const declares of [true, false]) {
       expect(await upload(form, [], declares)).toMatchObject({ status: 400, error: { code: 'BAD_REQUEST', message } });
@@ -456,7 +458,7 @@ describe('a part of an upload', () => {
 
   test('reaches the vendor byte for byte, however it is cut, and its lines are not looked at', async () => {
     for (const file of [crypto.getRandomValues(new Uint8Array(60_000)), '{"custom_id":']) {
-      const form = await buildForm(file);
+      const form = await uploadForm(file);
       for (const declares of [true, false]) {
         expect(await upload(form, [1, 200, 30_000], declares, tenant, PARTS)).toEqual({ status: 200 });
         expect(got).toEqual({ ...form, ended: true });
@@ -465,7 +467,7 @@ describe('a part of an upload', () => {
   });
 
   test('without the end of its form is refused, and the vendor does not get an end', async () => {
-    const { type, bytes } = await buildForm('x');
+    const { type, bytes } = await uploadForm('x');
     const form = { type, bytes: bytes.slice(0, -10) };
     for (const declares of [true, false]) {
       expect(await upload(form, [], declares, tenant, PARTS)).toEqual(

@@ -4,7 +4,7 @@
 import type { Hono } from 'hono';
 import type { Child, FC } from 'hono/jsx';
 import { type Delivery, TEST_EVENT_TYPE, type TestedWebhook, type WebhookDetail } from '../../contract/webhooks.ts';
-import { listDeliveries, readWebhook, sendDelivery, testWebhook } from '../../operator/webhooks.ts';
+import { listDeliveries, readWebhook, sendDelivery, testWebhook, webhookOrigin } from '../../operator/webhooks.ts';
 import { type Page, pageRequest } from '../../platform/page.ts';
 import { ButtonForm } from '../../ui/form.tsx';
 import { count } from '../../ui/format.ts';
@@ -18,7 +18,7 @@ import { Live } from '../live.tsx';
 import { refused } from '../refused.tsx';
 import { load, send } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
-import { FORMAT_WORDS, webhookOrigin } from '../webhook-form.tsx';
+import { FORMAT_WORDS } from '../webhook-form.tsx';
 import { typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 const PAGE_SIZE = 25;

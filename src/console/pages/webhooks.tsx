@@ -6,7 +6,7 @@ import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
 import { WEBHOOKS_MAX, type Webhook, type WebhookDetail } from '../../contract/webhooks.ts';
 import type { OrganizationId } from '../../domain/ids.ts';
-import { listWebhooks, putWebhook, readWebhook, registerWebhook } from '../../operator/webhooks.ts';
+import { listWebhooks, putWebhook, readWebhook, registerWebhook, webhookOrigin } from '../../operator/webhooks.ts';
 import { Form, type FormState, Submit } from '../../ui/form.tsx';
 import { plural } from '../../ui/format.ts';
 import { Card, Code, Empty, Nothing, Time } from '../../ui/parts.tsx';
@@ -19,7 +19,7 @@ import { load, send, wrong } from '../send.ts';
 import { formSecrets, page } from '../shell.tsx';
 import { wasShown } from '../shown-once.tsx';
 import { text } from '../submitted.ts';
-import { WebhookFields, webhookOrigin } from '../webhook-form.tsx';
+import { WebhookFields } from '../webhook-form.tsx';
 import { secretPage, typesInWords, WebhookState, webhookCrumbs, whyDisabled } from '../webhook-view.tsx';
 
 export function mountWebhooks(app: Hono<ConsoleEnv>): void {

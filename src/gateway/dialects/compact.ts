@@ -5,16 +5,10 @@
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { offering } from '../../vendors/kind.ts';
 import type { Dialect } from './dialect.ts';
-import { openAiEndpoint } from './openai.ts';
+import { plainOpenAiEndpoint } from './openai.ts';
 
 export const compact: Dialect<typeof modelOperations.compactResponse> = {
   operation: modelOperations.compactResponse,
-  ...openAiEndpoint('responses/compact'),
+  ...plainOpenAiEndpoint('responses/compact'),
   isOfferedBy: offering('others'),
-  alternative: null,
-  effortAsked: () => undefined,
-  vendorBody: (request, { model }) => ({ ...request, model }),
-  streamTransform: () => undefined,
-  streamError: () => '',
-  streamClosing: () => undefined,
 };

@@ -4,16 +4,10 @@
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { offering } from '../../vendors/kind.ts';
 import type { Dialect } from './dialect.ts';
-import { openAiEndpoint } from './openai.ts';
+import { plainOpenAiEndpoint } from './openai.ts';
 
 export const embeddings: Dialect<typeof modelOperations.createEmbedding> = {
   operation: modelOperations.createEmbedding,
-  ...openAiEndpoint('embeddings'),
+  ...plainOpenAiEndpoint('embeddings'),
   isOfferedBy: offering('embeddings'),
-  alternative: null,
-  effortAsked: () => undefined,
-  vendorBody: (request, { model }) => ({ ...request, model }),
-  streamTransform: () => undefined,
-  streamError: () => '',
-  streamClosing: () => undefined,
 };

@@ -7,29 +7,24 @@ import type { BilledUses } from '../../domain/bound.ts';
 import { offering } from '../../vendors/kind.ts';
 import { type Fields, fieldsOrEmpty, isFields, listOrEmpty } from '../../vendors/usage/figures.ts';
 import type { Dialect } from './dialect.ts';
-import { openAiEndpoint, openAiStreamError } from './openai.ts';
+import { openAiStreamError, plainOpenAiEndpoint } from './openai.ts';
 
 const shared = {
-  alternative: null,
-  effortAsked: () => undefined,
-  vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
   answerForm: () => 'large' as const,
   counted: (_request: unknown, answer: unknown) => imagesIn(fieldsOrEmpty(answer)),
-  streamTransform: () => undefined,
   streamError: openAiStreamError,
-  streamClosing: () => undefined,
 };
 
 export const imageGenerations: Dialect<typeof modelOperations.createImage> = {
   operation: modelOperations.createImage,
-  ...openAiEndpoint('images/generations'),
+  ...plainOpenAiEndpoint('images/generations'),
   ...shared,
   isOfferedBy: offering('images'),
 };
 
 export const imageEdits: Dialect<typeof modelOperations.createImageEdit> = {
   operation: modelOperations.createImageEdit,
-  ...openAiEndpoint('images/edits'),
+  ...plainOpenAiEndpoint('images/edits'),
   ...shared,
   isOfferedBy: offering('others'),
 };

@@ -5,17 +5,11 @@
 import { modelOperations } from '../../contract/gateway/operations.ts';
 import { offering } from '../../vendors/kind.ts';
 import type { Dialect } from './dialect.ts';
-import { openAiEndpoint } from './openai.ts';
+import { plainOpenAiEndpoint } from './openai.ts';
 
 export const moderations: Dialect<typeof modelOperations.createModeration> = {
   operation: modelOperations.createModeration,
-  ...openAiEndpoint('moderations'),
+  ...plainOpenAiEndpoint('moderations'),
   isOfferedBy: offering('others'),
-  alternative: null,
-  effortAsked: () => undefined,
-  vendorBody: (request, { model }) => ({ ...request, model }),
   counted: () => ({}),
-  streamTransform: () => undefined,
-  streamError: () => '',
-  streamClosing: () => undefined,
 };

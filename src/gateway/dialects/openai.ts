@@ -19,6 +19,19 @@ export function openAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
   };
 }
 
+/** An endpoint without effort and without a stream. */
+export function plainOpenAiEndpoint<Endpoint extends string>(endpoint: Endpoint) {
+  return {
+    ...openAiEndpoint(endpoint),
+    alternative: null,
+    effortAsked: () => undefined,
+    vendorBody: <Request extends object>(request: Request, { model }: { model: string }) => ({ ...request, model }),
+    streamTransform: () => undefined,
+    streamError: () => '',
+    streamClosing: () => undefined,
+  };
+}
+
 /** The event that ends a stream that broke off: SDKs throw it. */
 export function openAiStreamError(error: ErrorWords): string {
   return serializeEvent({ data: JSON.stringify(openAiError(error)) });

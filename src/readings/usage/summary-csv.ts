@@ -1,25 +1,10 @@
 /**
  * The usage summary as CSV: a line for each group of each dimension, in one table, so that a spreadsheet filters by dimension.
  */
-import type { UsageSummaryData } from '../../contract/usage-summary.ts';
+import { Figures, type UsageSummaryData } from '../../contract/usage-summary.ts';
 import { type Cell, formatCsv } from '../../platform/csv.ts';
 
-type Figures = UsageSummaryData['totals'];
-
-const FIGURES = [
-  'calls',
-  'unpricedCalls',
-  'inputTokens',
-  'cachedInputTokens',
-  'outputTokens',
-  'reasoningTokens',
-  'searches',
-  'costUSD',
-  'costUsdNano',
-  'provisionalCalls',
-  'provisionalCostUSD',
-  'provisionalCostUsdNano',
-] as const satisfies readonly (keyof Figures)[];
+const FIGURES = Figures.keyof().options;
 
 interface Line extends Figures {
   dimension: string;
