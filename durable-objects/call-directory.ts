@@ -3,12 +3,15 @@
  *
  * A claim carries the token of the request that made it. Only a holder of the token may release it, when nothing was
  * recorded under it; a claim without a token is final. The owner of a call that exists never changes, so it may be
- * cached anywhere. Claims are stored for as long as an organization may keep its calls.
+ * cached anywhere. Claims are stored for as long as the organization keeps its calls; if there is an archive, which has
+ * them for longer, for as long as an organization may.
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import { withRetentionDefaults } from '../src/config/kept-part.ts';
+import { findOrganizationRow } from '../src/config/organizations.ts';
 import { RETENTION_DAYS_MAX } from '../src/contract/operator.ts';
-import type { CallId, CustomerId } from '../src/domain/ids.ts';
+import { asOrganizationId, type CallId, type CustomerId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
@@ -16,10 +19,17 @@ import { BoundedMap } from '../src/platform/bounded-map.ts';
 import { log } from '../src/platform/log.ts';
 import { DAY_MS } from '../src/platform/time.ts';
 import { GroupCommit } from './group-commit.ts';
+import { put } from './stored-value.ts';
 
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
 const PRUNE_ROUND_MS = 1_000;
+/** A call may begin days after its claim, and the retention may be behind. */
+const CLAIM_DAYS_MORE = 10;
+/** Lines of a batch are recorded under claims until 30 days after it began. */
+const CLAIM_DAYS_MIN = 40;
+/** Under this key the directory remembers its organization: an alarm need not tell an object its name. */
+const ORGANIZATION_KEY = 'organizationId';
 /** Owners of call ids that an erasure forgot just now. */
 const ERASED_MAX = 1_000;
 
@@ -34,6 +44,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#exists = this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name = 'claims'`).toArray().length > 0;
+    if (this.#exists) void ctx.blockConcurrencyWhile(() => this.#rememberOrganization());
   }
 
   /** Gives the call id to the customer, unless another has it. Answers with the claim that is in force. */
@@ -99,12 +110,29 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     const nowMs = Date.now();
     let delayMs = DAY_MS;
     try {
-      if (this.#prune(nowMs - RETENTION_DAYS_MAX * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+      const keptMs = (await this.#daysOfClaims()) * DAY_MS;
+      if (this.#prune(nowMs - keptMs) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
     } catch (error) {
       // An alarm that fails too often is dropped, and nothing would be pruned any more.
       log('error', 'claims_not_pruned', { objectId: this.ctx.id.toString() }, error);
     }
     await this.ctx.storage.setAlarm(nowMs + delayMs);
+  }
+
+  /** What is not known is kept. */
+  async #daysOfClaims(): Promise<number> {
+    const organizationId = await this.ctx.storage.get<string>(ORGANIZATION_KEY);
+    if (organizationId === undefined || this.env.ARCHIVE) return RETENTION_DAYS_MAX;
+    const row = await findOrganizationRow(this.env, asOrganizationId(organizationId));
+    if (!row) return RETENTION_DAYS_MAX;
+    return Math.max(CLAIM_DAYS_MIN, withRetentionDefaults(row.retention).callRetentionDays + CLAIM_DAYS_MORE);
+  }
+
+  async #rememberOrganization(): Promise<void> {
+    // The name is the organization and the number of the shard.
+    const organizationId = this.ctx.id.name?.slice(0, this.ctx.id.name.lastIndexOf(':'));
+    if (organizationId === undefined || (await this.ctx.storage.get(ORGANIZATION_KEY)) === organizationId) return;
+    await put(this.ctx.storage, ORGANIZATION_KEY, organizationId);
   }
 
   /** Forgets claims made before then. Returns the rows written. */
@@ -119,6 +147,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
       CREATE INDEX claims_by_age ON claims (claimed_at_ms);
     `);
     this.#exists = true;
+    void this.#rememberOrganization();
     void this.ctx.storage.setAlarm(nowMs + DAY_MS);
   }
 }
