@@ -40,6 +40,7 @@ import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
+import type { KeptAnswerTable } from './tables/kept-answers.ts';
 import type { DerivedKey, UsedKey } from './tables/keys.ts';
 import type { LedgerTable } from './tables/ledger.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
@@ -69,6 +70,8 @@ export class CustomerStore {
   readonly usageHours: UsageHourTable;
   readonly ledger: Pick<LedgerTable, 'entryOf' | 'missing' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
+  /** What vendors answered to calls of the service, for retries of their requests. */
+  readonly keptAnswers: Pick<KeptAnswerTable, 'keep' | 'find' | 'hasGivenWay'>;
   readonly denials = new Denials();
   readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
@@ -110,6 +113,7 @@ export class CustomerStore {
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
     this.corrections = this.#tables.corrections;
+    this.keptAnswers = this.#tables.keptAnswers;
     this.#exists = hasSchema(this.#storage.sql);
     if (this.#exists) storage.transactionSync(() => migrate(storage.sql));
   }
@@ -158,6 +162,7 @@ export class CustomerStore {
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
       this.#tables.forms.rolledBack();
+      this.#tables.keptAnswers.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
@@ -332,18 +337,9 @@ export class CustomerStore {
       : countedBefore(organizationId, before);
   }
 
-  /** Stores what a service call answered, for retries of its request. */
-  storeResponse(callId: CallId, text: string): void {
-    this.#tables.calls.storeResponse(callId, text);
-  }
-
-  storedResponse(callId: CallId): string | null {
-    return this.#tables.calls.storedResponse(callId);
-  }
-
   /** Retries of the call get no stored answer any more. */
   dropAnswers(callId: CallId): void {
-    this.#tables.calls.dropAnswersOf(callId);
+    this.#tables.calls.dropAnswersOf([callId]);
   }
 
   /** Open calls whose deadline has come, at most `rowsMax` of them. */

@@ -21,9 +21,6 @@ export interface CallEnd {
 
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
-/** Characters in one row of a stored response. */
-const RESPONSE_PART_LENGTH = 500_000;
-
 const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
 
 export class CallTable {
@@ -168,40 +165,21 @@ export class CallTable {
       .flatMap(({ cost }) => (cost === null ? [] : [BigInt(cost)]));
   }
 
-  /** Stores what a service call answered, in parts that fit a row. */
-  storeResponse(callId: CallId, text: string): void {
-    for (let part = 0, from = 0; from < text.length; part += 1) {
-      const end = from + RESPONSE_PART_LENGTH;
-      // Never between the halves of a character.
-      const to = /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
-      const piece = text.slice(from, to);
-      assertFits('a part of a stored response', piece);
-      this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, piece);
-      from = to;
-    }
+  /** Drops the answers of calls. */
+  dropAnswersOf(callIds: readonly CallId[]): void {
+    this.#sql.exec(
+      'UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (SELECT value FROM json_each(?))',
+      JSON.stringify(callIds),
+    );
   }
 
-  storedResponse(callId: CallId): string | null {
-    const parts = this.#sql
-      .exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId)
-      .toArray();
-    return parts.length === 0 ? null : parts.map(({ text }) => text).join('');
-  }
-
-  dropAnswersOf(callId: CallId): void {
-    this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
-  }
-
-  /** Drops the answers of calls that finished by then. Returns the rows written. */
-  dropAnswers(finishedByMs: number, rowsMax: number): number {
-    // A late end may have an answer where the one of its begin was dropped.
-    const finished = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
-    this.#sql.exec(`DELETE FROM call_answers WHERE call_id IN (${finished})`, finishedByMs, rowsMax);
-    return this.#sql.exec(
-      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (${finished})`,
-      finishedByMs,
-      rowsMax,
-    ).rowsWritten;
+  /** Calls that finished by then and still have answers: a late end may have one, although that of its begin was dropped. */
+  withAnswers(finishedByMs: number, rowsMax: number): CallId[] {
+    const sql = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
+    return this.#sql
+      .exec<{ call_id: CallId }>(sql, finishedByMs, rowsMax)
+      .toArray()
+      .map(({ call_id: callId }) => callId);
   }
 
   /**
