@@ -35,6 +35,7 @@ import {
 } from './retention.ts';
 import { createSchema, hasSchema, migrate } from './schema.ts';
 import { SessionRequests } from './session-requests.ts';
+import { StorageSize } from './storage-size.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import type { CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
@@ -76,6 +77,7 @@ export class CustomerStore {
   readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
+  readonly #size: StorageSize;
   #exists: boolean;
   /** As the transaction under way left it; dropped when that fails. */
   #account: Account | null | undefined;
@@ -110,6 +112,7 @@ export class CustomerStore {
     this.#storage = storage;
     this.#changed = changed;
     this.#tables = openTables(storage.sql);
+    this.#size = new StorageSize(storage.sql);
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
     this.corrections = this.#tables.corrections;
@@ -141,6 +144,7 @@ export class CustomerStore {
     try {
       const result = this.#storage.transactionSync(() => {
         const done = command();
+        this.#tellOfSize(nowMs);
         if (this.#accountChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
@@ -163,6 +167,7 @@ export class CustomerStore {
       this.#tables.countedPrompts.rolledBack();
       this.#tables.forms.rolledBack();
       this.#tables.keptAnswers.rolledBack();
+      this.#size.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
@@ -175,6 +180,17 @@ export class CustomerStore {
       this.#hasNewChanges = false;
       this.#metersChanged = false;
     }
+  }
+
+  /** Whether the object has no room for new work. */
+  isFull(nowMs: number): boolean {
+    return this.#exists && this.#size.isFull(nowMs);
+  }
+
+  #tellOfSize(nowMs: number): void {
+    const account = this.account();
+    const event = account && this.#size.news(account.customerId, nowMs);
+    if (event) this.recordEvent(event, nowMs);
   }
 
   account(): Account | null {

@@ -158,6 +158,8 @@ export interface Clockwork {
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
   /** The waiting changes in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
+  /** From now on the storage says that so many bytes more are stored than are. */
+  pretendStored(bytes: number): void;
   /** The same object after it was evicted: nothing in memory. */
   restart(): Promise<void>;
 }
@@ -179,7 +181,9 @@ export async function withObject(
   });
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
-    let store = new CustomerStore(state.storage);
+    let pretendedBytes = 0;
+    const storage = withSize(state.storage, (bytes) => bytes + pretendedBytes);
+    let store = new CustomerStore(storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
     // Its tables are beside the customer's, and its alarm is separate.
@@ -418,14 +422,30 @@ export async function withObject(
           dueAtMs: dueAtMs ?? (waiting.changes > 0 ? projectorAlarmMs : null),
         };
       },
+      pretendStored: (bytes) => {
+        pretendedBytes = bytes;
+      },
       restart: async () => {
-        store = new CustomerStore(state.storage);
+        store = new CustomerStore(storage);
         await store.load();
         started = null;
       },
     };
     await steps(object, names);
   });
+}
+
+/** The storage, which says another size of its database. */
+function withSize(storage: DurableObjectStorage, sizeOf: (bytes: number) => number): DurableObjectStorage {
+  const own = <Target extends object>(target: Target, replaced: Record<string, () => unknown>): Target =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = replaced[String(name)]?.() ?? Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  const sql = own(storage.sql, { databaseSize: () => sizeOf(storage.sql.databaseSize) });
+  return own(storage, { sql: () => sql });
 }
 
 /** The data of an accepted answer; throws on a refusal. */
