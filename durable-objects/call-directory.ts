@@ -3,12 +3,15 @@
  *
  * A claim carries the token of the request that made it. Only a holder of the token may release it, when nothing was
  * recorded under it; a claim without a token is final. The owner of a call that exists never changes, so it may be
- * cached anywhere. Claims are stored for as long as an organization may keep its calls.
+ * cached anywhere. Claims are stored for as long as the organization keeps its calls; if there is an archive, which has
+ * them for longer, for as long as an organization may.
  */
 
 import { DurableObject } from 'cloudflare:workers';
+import { withRetentionDefaults } from '../src/config/kept-part.ts';
+import { findOrganizationRow } from '../src/config/organizations.ts';
 import { RETENTION_DAYS_MAX } from '../src/contract/operator.ts';
-import type { CallId, CustomerId } from '../src/domain/ids.ts';
+import { asOrganizationId, type CallId, type CustomerId } from '../src/domain/ids.ts';
 import type { Env } from '../src/env.ts';
 import type { Claim } from '../src/objects/job-commands.ts';
 import type { CallDirectoryRpc } from '../src/objects/rpc.ts';
@@ -18,6 +21,7 @@ import { DAY_MS } from '../src/platform/time.ts';
 import { GroupCommit } from './group-commit.ts';
 import { prepareObject, runAlarm } from './newer-state.ts';
 import { type Migration, ObjectSchema, REWRITE_PAUSE_MS } from './schema.ts';
+import { StoredValue } from './stored-value.ts';
 
 /** The schema, as a list of migrations. Append only: existing objects have run the ones before, the first without a version. */
 const MIGRATIONS: readonly Migration[] = [
@@ -35,6 +39,12 @@ const MIGRATIONS: readonly Migration[] = [
 /** Claims that one alarm removes at most. */
 const PRUNE_ROWS_MAX = 1_000;
 const PRUNE_ROUND_MS = 1_000;
+/** A call may begin days after its claim, and the retention may be behind. */
+const CLAIM_DAYS_MORE = 10;
+/** Lines of a batch are recorded under claims until 30 days after it began. */
+const CLAIM_DAYS_MIN = 40;
+/** The organization of the directory, which remembers it: an alarm need not tell an object its name. */
+const storedOrganization = new StoredValue('organizationId', [(id) => asOrganizationId(id as string)]);
 /** Owners of call ids that an erasure forgot just now. */
 const ERASED_MAX = 1_000;
 
@@ -53,7 +63,9 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   }
 
   async #load(): Promise<void> {
-    if (this.#exists && this.#schema.hasUnfinished) await this.ctx.storage.setAlarm(Date.now());
+    if (!this.#exists) return;
+    await this.#rememberOrganization();
+    if (this.#schema.hasUnfinished) await this.ctx.storage.setAlarm(Date.now());
   }
 
   /** Opens the tables, if there are any. */
@@ -134,7 +146,8 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     const nowMs = Date.now();
     let delayMs = DAY_MS;
     try {
-      if (this.#prune(nowMs - RETENTION_DAYS_MAX * DAY_MS) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+      const keptMs = (await this.#daysOfClaims()) * DAY_MS;
+      if (this.#prune(nowMs - keptMs) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
       await this.#schema.rewriteRows();
       if (this.#schema.hasUnfinished) delayMs = REWRITE_PAUSE_MS;
     } catch (error) {
@@ -142,6 +155,22 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
       log('error', 'claims_not_pruned', { objectId: this.ctx.id.toString() }, error);
     }
     await this.ctx.storage.setAlarm(nowMs + delayMs);
+  }
+
+  /** What is not known is kept. */
+  async #daysOfClaims(): Promise<number> {
+    const organizationId = await storedOrganization.get(this.ctx.storage);
+    if (organizationId === undefined || this.env.ARCHIVE) return RETENTION_DAYS_MAX;
+    const row = await findOrganizationRow(this.env, organizationId);
+    if (!row) return RETENTION_DAYS_MAX;
+    return Math.max(CLAIM_DAYS_MIN, withRetentionDefaults(row.retention).callRetentionDays + CLAIM_DAYS_MORE);
+  }
+
+  async #rememberOrganization(): Promise<void> {
+    // The name is the organization and the number of the shard.
+    const name = this.ctx.id.name?.slice(0, this.ctx.id.name.lastIndexOf(':'));
+    if (name === undefined || (await storedOrganization.get(this.ctx.storage)) === name) return;
+    await storedOrganization.put(this.ctx.storage, asOrganizationId(name));
   }
 
   /** Forgets claims made before then. Returns the rows written. */
@@ -153,6 +182,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   #create(nowMs: number): void {
     this.#schema.migrate();
     this.#hasClaims = true;
+    void this.#rememberOrganization();
     void this.ctx.storage.setAlarm(nowMs + DAY_MS);
   }
 }

@@ -249,6 +249,9 @@ export const MIGRATIONS: readonly Migration[] = [
 
   -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
   CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
+
+  -- The share of its storage of which the organization was told last, in percent.
+  CREATE TABLE storage_told (id INTEGER PRIMARY KEY CHECK (id = 1), percent INTEGER NOT NULL);
   `,
   `
   -- What a begin needs to know of the calls before it, as JSON (tables/begin-figures.ts); NULL until it is counted. And no call

@@ -48,7 +48,7 @@ export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; n
   const { charges, events, failedHours, forms, outbox } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
-    calls.dropAnswers(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
+    dropAnswers(tables, nowMs - ANSWER_RETENTION_MS),
     isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
     batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
     countedPrompts.drop(nowMs - COUNTED_MS, ROWS_MAX),
@@ -67,6 +67,16 @@ export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; n
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
   return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
+}
+
+/** Returns the number of calls whose answers it dropped. */
+function dropAnswers({ calls, keptAnswers }: Tables, finishedByMs: number): number {
+  const { callIds, byMs } = calls.withAnswers(finishedByMs, ROWS_MAX);
+  if (callIds.length === 0) return 0;
+  calls.dropAnswersOf(callIds);
+  keptAnswers.dropOf(callIds);
+  calls.answersAreDropped(byMs);
+  return callIds.length;
 }
 
 /** When the oldest row of all tables is past its retention; `null` where there are no rows. */

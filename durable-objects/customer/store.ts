@@ -36,12 +36,14 @@ import {
   prune,
 } from './retention.ts';
 import { SessionRequests } from './session-requests.ts';
+import { StorageSize } from './storage-size.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import { BeginFigures } from './tables/begin-figures.ts';
 import type { CallBeforeChange, CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
+import type { KeptAnswerTable } from './tables/kept-answers.ts';
 import type { DerivedKey, UsedKey } from './tables/keys.ts';
 import type { LedgerTable } from './tables/ledger.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
@@ -68,12 +70,15 @@ export class CustomerStore {
   readonly usageHours: UsageHourTable;
   readonly ledger: Pick<LedgerTable, 'entryOf' | 'missing' | 'newest' | 'recent' | 'usdSpentBetween'>;
   readonly corrections: CorrectionTable;
+  /** What vendors answered to calls of the service, for retries of their requests. */
+  readonly keptAnswers: Pick<KeptAnswerTable, 'keep' | 'find' | 'hasGivenWay'>;
   readonly denials = new Denials();
   readonly sessionRequests = new SessionRequests();
   readonly #storage: DurableObjectStorage;
   readonly #tables: Tables;
   readonly #schema: ObjectSchema;
   readonly #beginFigures: BeginFigures;
+  readonly #size: StorageSize;
   #exists: boolean;
   /** As the transaction under way left it; dropped when that fails. */
   #account: Account | null | undefined;
@@ -109,9 +114,11 @@ export class CustomerStore {
     this.#changed = changed;
     this.#tables = openTables(storage.sql);
     this.#beginFigures = new BeginFigures(storage.sql, this.#tables.calls);
+    this.#size = new StorageSize(storage.sql);
     this.usageHours = this.#tables.usageHours;
     this.ledger = this.#tables.ledger;
     this.corrections = this.#tables.corrections;
+    this.keptAnswers = this.#tables.keptAnswers;
     this.#schema = new ObjectSchema(storage, 'Customer', MIGRATIONS);
     this.#exists = this.#schema.exists();
     if (this.#exists) this.#schema.migrate();
@@ -150,6 +157,7 @@ export class CustomerStore {
     try {
       const result = this.#storage.transactionSync(() => {
         const done = command();
+        this.#tellOfSize(nowMs);
         if (this.#accountChanged || this.#beginFigures.hasChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
@@ -171,6 +179,8 @@ export class CustomerStore {
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
       this.#tables.forms.rolledBack();
+      this.#tables.keptAnswers.rolledBack();
+      this.#size.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;
       this.#due = undefined;
@@ -183,6 +193,17 @@ export class CustomerStore {
       this.#hasNewChanges = false;
       this.#metersChanged = false;
     }
+  }
+
+  /** Whether the object has no room for new work. */
+  isFull(nowMs: number): boolean {
+    return this.#exists && this.#size.isFull(nowMs);
+  }
+
+  #tellOfSize(nowMs: number): void {
+    const account = this.account();
+    const event = account && this.#size.news(account.customerId, nowMs);
+    if (event) this.recordEvent(event, nowMs);
   }
 
   account(): Account | null {
@@ -356,18 +377,9 @@ export class CustomerStore {
     return !before || isOpen || organizationId === undefined ? null : countedBefore(organizationId, before);
   }
 
-  /** Stores what a service call answered, for retries of its request. */
-  storeResponse(callId: CallId, text: string): void {
-    this.#tables.calls.storeResponse(callId, text);
-  }
-
-  storedResponse(callId: CallId): string | null {
-    return this.#tables.calls.storedResponse(callId);
-  }
-
   /** Retries of the call get no stored answer any more. */
   dropAnswers(callId: CallId): void {
-    this.#tables.calls.dropAnswersOf(callId);
+    this.#tables.calls.dropAnswersOf([callId]);
   }
 
   /** Open calls whose deadline has come, at most `rowsMax` of them. */

@@ -18,6 +18,7 @@ const TONES: Partial<Record<EventType, Tone>> = {
   'balance.exhausted': 'bad',
   'balance.overdrawn': 'bad',
   'call.denied': 'bad',
+  'customer.storage_high': 'bad',
   'charge.failed': 'bad',
   'webhook.disabled': 'bad',
   'call.unpriced': 'warn',

@@ -35,6 +35,8 @@ export const ERROR_STATUS = {
   SUBSCRIPTION_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   NOT_ACCEPTABLE: 406,
+  /** The call is recorded, and its answer gave way to later answers of the customer. */
+  ANSWER_NOT_KEPT: 409,
   CALL_ALREADY_FINALIZED: 409,
   CALL_IN_FLIGHT: 409,
   CONFLICT: 409,
@@ -211,6 +213,24 @@ function closed(gap: Gap, reason: string): Refusal<Gap['code']> {
   const { code, component, param } = gap;
   const members = { component, ...(param !== undefined && { param }) };
   return { code, message: `${whyClosed(gap)}, and ${reason}`, members };
+}
+
+/** What is recorded of a call whose answer is no longer kept. */
+export interface CallFigures {
+  callId: string;
+  status: string;
+  modelUsed: string | null;
+  inputTokens: number;
+  responseTokens: number;
+  /** `null` if it is not known. */
+  costUsdNano: string | null;
+}
+
+/** The refusal of a retry whose answer gave way to later ones: it is not charged, and no vendor is asked again. */
+export function answerNotKept(call: CallFigures): Refusal<'ANSWER_NOT_KEPT'> {
+  const message =
+    'the call was made and recorded once, and its answer is no longer kept: later answers of the customer needed the room; to ask the vendor again, use a new key';
+  return { code: 'ANSWER_NOT_KEPT', message, members: { call } };
 }
 
 /** The refusal of a request for more answers than the plan allows for one call. */

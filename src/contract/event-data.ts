@@ -152,6 +152,15 @@ const OF_CUSTOMERS = {
       feature: z.string().nullable().describe('The feature of the call'),
     }),
   },
+  'customer.storage_high': {
+    meaning: 'What Callmeter keeps of the customer for retries and for what is under way reached a share of its limit',
+    data: z.object({
+      ...ofCustomer,
+      percent: z.number().int().describe('The share that was reached, in percent: 50 or 80'),
+      storedBytes: z.number().int().describe('What is stored'),
+      limitBytes: z.number().int().describe('What can be stored'),
+    }),
+  },
   'charge.failed': {
     meaning: 'The billing provider refused a charge, or did not say whether it has it',
     data: z.object({

@@ -35,6 +35,8 @@ const SENTENCES: { readonly [Type in EventType]: (data: EventData[Type]) => Part
     const held = atStakeUsd === '0' ? [] : sentence`; ${usd(atStakeUsd)} was held for it`;
     return sentence`${call(callId, 'A call')} of ${model(modelUsed)} has no price: ${code(reason)}${held}`;
   },
+  'customer.storage_high': ({ percent }) =>
+    sentence`The customer's storage is ${percent}% full; from 95% on no new call begins`,
   'charge.failed': ({ amountUsd, reason, subject, subjectId }) => {
     const what = subject === 'call' ? call(subjectId, 'a call') : 'an increment';
     return sentence`The charge of ${usd(amountUsd)} for ${what} failed: ${reason}`;

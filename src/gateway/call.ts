@@ -8,6 +8,7 @@
 import type { Catalog } from '../catalog/model.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import { REPLAY_HEADER } from '../contract/envelope.ts';
+import { answerNotKept } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { capabilityDenied } from '../domain/entitlements.ts';
@@ -55,7 +56,8 @@ export async function callModel(caller: Caller, call: ModelCall): Promise<Gatewa
   const counted = result.hasBegun ? result : await countSessionRequest(caller, session.customerId, session);
   // A browser's session gets only the words.
   const { denial, ...refusal } = counted.ok ? result.refusal : counted.refusal;
-  return refusalAnswer(refusal, dialect.errorBody);
+  const { call: _figures, ...members } = refusal.members ?? {};
+  return refusalAnswer({ ...refusal, members }, dialect.errorBody);
 }
 
 /** `hasBegun`: the customer's object was asked, and has counted the request. */
@@ -115,6 +117,7 @@ export async function admitAndRun(
   if (opened.stored) {
     return { ok: true, answer: replayedAnswer(opened.stored, dialect, request) };
   }
+  if (opened.gaveWay) return { ok: false, refusal: { ...answerNotKept(opened.gaveWay), headers }, hasBegun: true };
   if (replayed) return { ...refuseReplay(opened.status, headers), hasBegun: true };
   const { customerId } = begin;
   const allowed = attempts

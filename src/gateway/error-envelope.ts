@@ -6,7 +6,7 @@
  * Every refusal sets that header.
  */
 import { type DenialFigures, sumsSentence } from '../contract/denial.ts';
-import { ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
+import { type CallFigures, ERROR_STATUS, type ErrorCode, type Refusal } from '../contract/errors.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { ROLLING_LIMIT, rollingHeaders } from '../contract/limit-headers.ts';
 import { thrownRefusal } from '../platform/unavailable.ts';
@@ -49,6 +49,7 @@ export const GATEWAY_ERRORS = {
 
 /** The gateway's additions to the contract's codes, besides their status. */
 const CONTRACT_ERRORS: Partial<Record<string, Omit<WireError, 'status'>>> = {
+  ANSWER_NOT_KEPT: { retry: false },
   BALANCE_HELD: { retry: true },
   BOUND_UNKNOWN: { retry: false },
   CALL_ALREADY_FINALIZED: { retry: false },
@@ -112,6 +113,7 @@ export function refusalAnswer(refusal: GatewayRefusal, errorBody: ErrorBody = op
     ...(requiredScope !== undefined && { requiredScope }),
     ...(reason === ROLLING_LIMIT && { reason }),
     ...(component !== undefined && { component }),
+    ...(members?.call !== undefined && { call: members.call as CallFigures }),
     ...denial,
   };
   const param = refusal.param ?? named ?? detail?.path ?? null;

@@ -7,7 +7,7 @@
 import type { BeginCallData, EndCallData } from '../contract/calls.ts';
 import type { CompressPromptRequest } from '../contract/compression.ts';
 import type { CustomerState } from '../contract/entitlements.ts';
-import type { Accepted, Refused } from '../contract/errors.ts';
+import type { Accepted, CallFigures, Refused } from '../contract/errors.ts';
 import type { KeyLimits } from '../contract/key-limits.ts';
 import type { Left } from '../contract/limit-headers.ts';
 import type { RefusalTo } from '../contract/operations.ts';
@@ -139,6 +139,8 @@ export type ServiceCallBegin =
       answer: AnswerBody<BeginCallData> | null;
       /** For a replayed begin whose call has ended: a `StoredServiceCall` as JSON. */
       stored: string | null;
+      /** Set instead if that gave way to later answers of the customer. */
+      gaveWay: CallFigures | null;
     };
 
 /** The stored data that answer retries of a finished service call. */

@@ -163,6 +163,8 @@ export interface Clockwork {
   rowsRead(command: () => unknown): RowsRead;
   /** The waiting changes in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
+  /** From now on the storage says that so many bytes more are stored than are. */
+  pretendStored(bytes: number): void;
   /** The same object after it was evicted: nothing in memory. */
   restart(): Promise<void>;
 }
@@ -184,7 +186,8 @@ export async function withObject(
   });
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
-    const counted = countReads(state.storage);
+    let pretendedBytes = 0;
+    const counted = countReads(withSize(state.storage, (bytes) => bytes + pretendedBytes));
     let store = new CustomerStore(counted.storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
@@ -429,6 +432,9 @@ export async function withObject(
           dueAtMs: dueAtMs ?? (waiting.changes > 0 ? projectorAlarmMs : null),
         };
       },
+      pretendStored: (bytes) => {
+        pretendedBytes = bytes;
+      },
       restart: async () => {
         store = new CustomerStore(counted.storage);
         await store.load();
@@ -448,7 +454,12 @@ function countReads(storage: DurableObjectStorage): { storage: DurableObjectStor
     return cursor as never;
   };
   const methods = {
-    sql: { exec },
+    sql: {
+      exec,
+      get databaseSize() {
+        return storage.sql.databaseSize;
+      },
+    },
     transactionSync: storage.transactionSync.bind(storage),
     getAlarm: storage.getAlarm.bind(storage),
     setAlarm: storage.setAlarm.bind(storage),
@@ -463,6 +474,19 @@ function countReads(storage: DurableObjectStorage): { storage: DurableObjectStor
     return rows;
   };
   return { storage: methods as unknown as DurableObjectStorage, rowsRead };
+}
+
+/** The storage, which says another size of its database. */
+function withSize(storage: DurableObjectStorage, sizeOf: (bytes: number) => number): DurableObjectStorage {
+  const own = <Target extends object>(target: Target, replaced: Record<string, () => unknown>): Target =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = replaced[String(name)]?.() ?? Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  const sql = own(storage.sql, { databaseSize: () => sizeOf(storage.sql.databaseSize) });
+  return own(storage, { sql: () => sql });
 }
 
 /** The data of an accepted answer; throws on a refusal. */

@@ -38,6 +38,7 @@ const TABLE: Record<Code, [number, 'true' | 'false', string?]> = {
   SUBSCRIPTION_NOT_FOUND: [404, 'false'],
   METHOD_NOT_ALLOWED: [405, 'false'],
   NOT_ACCEPTABLE: [406, 'false'],
+  ANSWER_NOT_KEPT: [409, 'false'],
   CALL_ALREADY_FINALIZED: [409, 'false'],
   CALL_IN_FLIGHT: [409, 'true'],
   CONFLICT: [409, 'false'],

@@ -60,6 +60,7 @@ import {
   noDefaultPlan,
   openOrLoad,
   replay,
+  storageFull,
 } from './context.ts';
 import { type Ended, recordEnd } from './ending.ts';
 
@@ -99,6 +100,7 @@ export function beginOrReplay(
   const earlier = earlierBegin(context, command);
   if ('ok' in earlier) return earlier;
   const { callId, derived } = earlier;
+  if (store.isFull(nowMs) && !ranAlready) return storageFull();
 
   const opened = openOrLoad(context, command);
   if (!opened) return noDefaultPlan();

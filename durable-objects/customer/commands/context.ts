@@ -40,6 +40,8 @@ export interface Context {
   newId: () => string;
 }
 
+/** What is old is removed every second, if there is much of it. */
+const STORAGE_RETRY_SECONDS = 60;
 /** Calls past their deadline, or batches past their expiry, that are read at a time. */
 const PAGE_ROWS = 200;
 
@@ -160,6 +162,13 @@ export const keyConflict = () =>
   refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key was used before with another payload');
 export const keyUsedUp = () =>
   refuse('IDEMPOTENCY_KEY_CONFLICT', 'the idempotency key belongs to a call that finished more than 48 hours ago');
+export const storageFull = () =>
+  refuse(
+    'SERVICE_UNAVAILABLE',
+    'what is kept of the customer for retries and for what is under way fills its storage; open calls can still end, and there is room again when what is older than 48 hours is removed',
+    { members: { reason: 'STORAGE_FULL' }, retryAfterSeconds: STORAGE_RETRY_SECONDS },
+  );
+
 export const noDefaultPlan = () =>
   refuse(
     'SUBSCRIPTION_NOT_FOUND',

@@ -7,7 +7,7 @@ import type { Account } from '../../../src/domain/account.ts';
 import { incrementMeter } from '../../../src/domain/custom-meter.ts';
 import type { IncrementCommand } from '../../../src/objects/customer-commands.ts';
 import { presentIncrement } from '../present.ts';
-import { type Context, keyed, liveAccount, noSubscription } from './context.ts';
+import { type Context, keyed, liveAccount, noSubscription, storageFull } from './context.ts';
 import { queueCharge } from './settlement.ts';
 
 export function increment(context: Context, command: IncrementCommand): AnswerTo<'incrementMeter'> {
@@ -18,6 +18,7 @@ export function increment(context: Context, command: IncrementCommand): AnswerTo
     const { slot, amount } = command.request;
     const recorded = command.idempotencyKey === null ? recordedBefore(context, account, command) : null;
     if (recorded) return recorded;
+    if (store.isFull(nowMs)) return storageFull();
     const incremented = incrementMeter(
       account,
       command.request,

@@ -5,9 +5,9 @@
  * answered from the call, so no answer of an end is stored for it.
  */
 
-import { type Accepted, type Refusal, type Result, refuse } from '../../../src/contract/errors.ts';
+import { type Accepted, type CallFigures, type Refusal, type Result, refuse } from '../../../src/contract/errors.ts';
 import { type AdmittedLine, admitLine, afterLine, giveBackLine } from '../../../src/domain/batch-hold.ts';
-import { canEnd } from '../../../src/domain/call.ts';
+import { type Call, canEnd } from '../../../src/domain/call.ts';
 import type { CallId } from '../../../src/domain/ids.ts';
 import type { BatchLine } from '../../../src/objects/batch-commands.ts';
 import type {
@@ -48,12 +48,34 @@ export function beginServiceCall(context: Context, command: BeginServiceCallComm
     const isSameRequest = call.openedBy !== undefined && call.openedBy === command.request.openedBy;
     const replayed = outcome.replayed && !isSameRequest;
     const answer = command.wantsAnswer ? bodyOf(outcome.answer) : null;
-    const stored = replayed ? store.storedResponse(call.callId) : null;
+    const stored = replayed ? store.keptAnswers.find(call.callId) : null;
+    const gaveWay = replayed && store.keptAnswers.hasGivenWay(call.callId) ? figuresOf(call) : null;
     const account =
       outcome.replayed && isSameRequest ? findCall(context, { ...command, callId: call.callId })?.account : null;
     const left = account ? { left: leftOf(context, account, call.suggestedTier) } : {};
-    return { ok: true, replayed, status: call.status, admission: { ...outcome.admission, ...left }, answer, stored };
+    return {
+      ok: true,
+      replayed,
+      status: call.status,
+      admission: { ...outcome.admission, ...left },
+      answer,
+      stored,
+      gaveWay,
+    };
   });
+}
+
+/** What is recorded of a call, for a retry that no longer gets its answer. */
+function figuresOf({ callId, status, outcome }: Call): CallFigures {
+  const { usage, price, modelUsed = null } = outcome ?? {};
+  return {
+    callId,
+    status,
+    modelUsed,
+    inputTokens: usage?.inputTokens ?? 0,
+    responseTokens: usage?.responseTokens ?? 0,
+    costUsdNano: price?.status === 'FINAL' ? price.costNanoUsd : null,
+  };
 }
 
 /** Counts a request of a browser's session that is free or has failed, or may fail still. */
@@ -132,7 +154,7 @@ function endOrRepeat(context: Context, command: EndServiceCallCommand): ServiceC
   if (command.response !== undefined) {
     const { data } = answerOfEnd(context, ended);
     const toStore: StoredServiceCall = { endedAtMs: nowMs, end: data, response: command.response };
-    store.storeResponse(command.callId, JSON.stringify(toStore));
+    store.keptAnswers.keep(command.callId, JSON.stringify(toStore));
   }
   return present(context, command, ended);
 }

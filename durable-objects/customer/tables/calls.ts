@@ -42,9 +42,6 @@ interface ChangeOfCall {
 
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
-/** Characters in one row of a stored response. */
-const RESPONSE_PART_LENGTH = 500_000;
-
 /** Calls that an object reads which counts them for the first time. */
 const COUNTED_ROWS_MAX = 100_000;
 
@@ -209,55 +206,38 @@ export class CallTable {
       .sort(([a], [b]) => a - b);
   }
 
-  /** Stores what a service call answered, in parts that fit a row. */
-  storeResponse(callId: CallId, text: string): void {
-    for (let part = 0, from = 0; from < text.length; part += 1) {
-      const end = from + RESPONSE_PART_LENGTH;
-      // Never between the halves of a character.
-      const to = /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
-      const piece = text.slice(from, to);
-      assertFits('a part of a stored response', piece);
-      this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, piece);
-      from = to;
-    }
+  /** Drops the answers of calls. */
+  dropAnswersOf(callIds: readonly CallId[]): void {
+    this.#sql.exec(
+      `UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id IN (SELECT value FROM json_each(?))
+       AND (begin_answer IS NOT NULL OR end_answer IS NOT NULL)`,
+      JSON.stringify(callIds),
+    );
   }
 
-  storedResponse(callId: CallId): string | null {
-    const parts = this.#sql
-      .exec<{ text: string }>('SELECT text FROM call_answers WHERE call_id = ? ORDER BY part', callId)
-      .toArray();
-    return parts.length === 0 ? null : parts.map(({ text }) => text).join('');
-  }
-
-  dropAnswersOf(callId: CallId): void {
-    this.#sql.exec('UPDATE calls SET begin_answer = NULL, end_answer = NULL WHERE call_id = ?', callId);
-  }
-
-  /** Drops the answers of the next calls that finished by then. Returns the calls that were looked at, or fewer than `rowsMax`. */
-  dropAnswers(finishedByMs: number, rowsMax: number): number {
+  /**
+   * The next calls that finished by then, whose answers are to be dropped: `callsMax`, or some more that finished in the same
+   * millisecond. All that finished by `byMs` are among them, or have no answers any more.
+   */
+  withAnswers(finishedByMs: number, callsMax: number): { callIds: CallId[]; byMs: number } {
     const afterMs = this.#answersDroppedByMs();
+    const finished = 'FROM calls WHERE finished_at_ms > ? AND finished_at_ms <= ?';
     const last = this.#sql
       .exec<{ at: number }>(
-        `SELECT finished_at_ms AS at FROM calls WHERE finished_at_ms > ? AND finished_at_ms <= ?
-         ORDER BY finished_at_ms LIMIT 1 OFFSET ?`,
+        `SELECT finished_at_ms AS at ${finished} ORDER BY finished_at_ms LIMIT 1 OFFSET ?`,
         afterMs,
         finishedByMs,
-        rowsMax - 1,
+        callsMax - 1,
       )
       .toArray()[0];
     const byMs = last?.at ?? finishedByMs;
-    const finished = 'finished_at_ms > ? AND finished_at_ms <= ?';
-    const answers = `DELETE FROM call_answers WHERE call_id IN (SELECT call_id FROM calls WHERE ${finished})`;
-    this.#sql.exec(answers, afterMs, byMs);
-    // A late end may have an answer where the one of its begin was dropped.
-    this.#sql.exec(
-      `UPDATE calls SET begin_answer = NULL, end_answer = NULL
-       WHERE ${finished} AND (begin_answer IS NOT NULL OR end_answer IS NOT NULL)`,
-      afterMs,
-      byMs,
-    );
-    this.#sql.exec('UPDATE account SET answers_dropped_by_ms = MAX(answers_dropped_by_ms, ?)', byMs);
-    return last ? rowsMax : 0;
+    const rows = this.#sql.exec<{ callId: CallId }>(`SELECT call_id AS callId ${finished}`, afterMs, byMs);
+    return { callIds: rows.toArray().map(({ callId }) => callId), byMs };
+  }
+
+  /** No call that finished by then has answers any more. */
+  answersAreDropped(finishedByMs: number): void {
+    this.#sql.exec('UPDATE account SET answers_dropped_by_ms = MAX(answers_dropped_by_ms, ?)', finishedByMs);
   }
 
   #answersDroppedByMs(): number {

@@ -12,6 +12,7 @@ import { DeniedHourTable } from './denied-hours.ts';
 import { EventTable } from './events.ts';
 import { FailedHourTable } from './failed-hours.ts';
 import { FormTable } from './forms.ts';
+import { KeptAnswerTable } from './kept-answers.ts';
 import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
@@ -28,6 +29,7 @@ export function openTables(sql: SqlStorage) {
     boundShares: new BoundShareTable(sql),
     countedPrompts: new CountedPromptTable(sql),
     forms: new FormTable(sql),
+    keptAnswers: new KeptAnswerTable(sql),
     keys: new KeyTable(sql),
     meterEvents: new MeterEventTable(sql),
     usageHours: new UsageHourTable(sql),

@@ -66,6 +66,7 @@ export const calls = {
       'MODEL_NOT_PRICED',
       'CALL_NOT_FOUND',
       'SUBSCRIPTION_NOT_FOUND',
+      'ANSWER_NOT_KEPT',
       'CALL_ALREADY_FINALIZED',
       'CALL_IN_FLIGHT',
       'IDEMPOTENCY_KEY_CONFLICT',

@@ -6,6 +6,7 @@
  */
 import type { z } from 'zod';
 import type { DenialFigures } from '../../contract/denial.ts';
+import type { CallFigures } from '../../contract/errors.ts';
 import type { ModelOperation } from '../../contract/gateway/operations.ts';
 import type { ModelRequest as ModelRequestSchema } from '../../contract/gateway/requests.ts';
 import type { CountedUses } from '../../domain/unclear-usage.ts';
@@ -93,6 +94,7 @@ interface RefusalFigures extends DenialFigures {
   requiredScope?: string;
   reason?: string;
   component?: string;
+  call?: CallFigures;
 }
 
 export type ErrorBody = (error: ErrorWords) => object;

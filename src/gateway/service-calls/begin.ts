@@ -6,7 +6,7 @@
 import type { Session } from '../../config/credentials.ts';
 import { holderName } from '../../config/session-token.ts';
 import type { BeginCallData, BeginCallRequest } from '../../contract/calls.ts';
-import type { Accepted } from '../../contract/errors.ts';
+import type { Accepted, CallFigures } from '../../contract/errors.ts';
 import { type CallBound, withKnownPrompts } from '../../domain/bound.ts';
 import type { CallStatus } from '../../domain/call.ts';
 import type { Capability } from '../../domain/plan.ts';
@@ -68,6 +68,8 @@ export type BegunServiceCall =
       answer: Accepted<BeginCallData> | null;
       /** Set if a replayed begin's call has ended. */
       stored: StoredServiceCall | null;
+      /** Set instead if that gave way to later answers of the customer. */
+      gaveWay: CallFigures | null;
       /** The most that the models may cost, as the begin held it. */
       bounds: CallBound[];
     };

@@ -7,7 +7,7 @@ import { modelToRecord } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { BeginCallData, EndCallData } from '../../contract/calls.ts';
 import { type Complete, complete } from '../../contract/complete.ts';
-import { type Accepted, accept, type Refused, refuse } from '../../contract/errors.ts';
+import { type Accepted, accept, answerNotKept, type Refused, refuse } from '../../contract/errors.ts';
 import { isRecord } from '../../contract/identity.ts';
 import { closedFeature } from '../../contract/key-limits.ts';
 import type { AnswerTo, RefusalTo } from '../../contract/operations.ts';
@@ -127,6 +127,7 @@ export async function makeCall(
     const { response, end, endedAtMs } = begun.stored;
     return { ...present(data, end, response as StoredResponse, endedAtMs), replayed: true };
   }
+  if (begun.gaveWay) return { ok: false, refusal: answerNotKept(begun.gaveWay) };
   if (replayed) return unfinished(begun.status);
   // Continues for a while if the client disconnects: the vendor is asked once, and its usage is recorded.
   const presence = new Presence(clientSignal());
