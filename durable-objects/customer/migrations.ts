@@ -268,6 +268,7 @@ export const MIGRATIONS: readonly Migration[] = [
   DROP INDEX charges_due;
   CREATE INDEX charges_to_debit ON charges (due_at_ms) WHERE debited_at_ms IS NULL;
   CREATE INDEX charges_to_report ON charges (due_at_ms) WHERE debited_at_ms IS NOT NULL;
+  CREATE INDEX charges_failed ON charges (at_ms) WHERE failure_reason IS NOT NULL;
 
   DROP INDEX batch_holds_expiry;
   CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms, begun_at_ms);

@@ -1,9 +1,10 @@
 /**
  * The cost of begin and end as data grow: a customer's history, an organization's customers, plans and keys. Each size
- * is a separate organization with one calling customer, compared with the smallest size.
+ * is a separate organization with one calling customer, compared with the smallest size. Rows of each kind are apart (growth-rows.ts).
  *
  * Histories and customers are written into the files while the service is down; plans and keys are created by requests.
  */
+import { measureRows } from './growth-rows.ts';
 import { checkHistory, provisionSubject, type Subject, writeCustomers, writeHistory } from './history.ts';
 import { Connection } from './load.ts';
 import { MeteredLoad } from './metered-load.ts';
@@ -33,7 +34,8 @@ interface Size {
 }
 
 export const growth: Suite = {
-  about: 'begin and end with 0 to a million calls, 1 to 100,000 customers, 1 to 1,000 plans and keys',
+  about:
+    'begin and end with 0 to a million calls or rows of any kind, 1 to 100,000 customers, 1 to 1,000 plans and keys',
   rounds: 5,
   seconds: 1,
   async run(options) {
@@ -65,6 +67,7 @@ export const growth: Suite = {
     const tables: Table[] = [];
     for (const sizes of [histories, customers, plans])
       tables.push(...(await measure({ url, pid }, [...sizes.values()], options)));
+    tables.push(await measureRows(options, LATENCY));
     return printed('Begin and end as things grow', tables);
   },
 };

@@ -183,7 +183,7 @@ export function openD1(stateDir: string): Promise<DatabaseSync> {
 }
 
 /** The one database under the folder that has the table, and whose file has the name if one is given. */
-async function databaseWith(stateDir: string, table: string, name = ''): Promise<DatabaseSync> {
+export async function databaseWith(stateDir: string, table: string, name = ''): Promise<DatabaseSync> {
   const files = await readdir(stateDir, { recursive: true });
   for (const file of files.filter((path) => path.endsWith('.sqlite') && path.includes(name))) {
     const db = new DatabaseSync(join(stateDir, file));

@@ -253,7 +253,7 @@ export class CallTable {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
          SELECT call_id FROM calls WHERE finished_at_ms <= ?
-           AND call_id NOT IN (SELECT id FROM outbox WHERE kind = 'call')
+           AND NOT EXISTS (SELECT 1 FROM outbox WHERE place = calls.change_place AND kind = 'call' AND id = calls.call_id)
            AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id
              AND stripe_customer_id IS NOT NULL AND due_at_ms < ?) LIMIT ?)`,
       finishedByMs,

@@ -125,7 +125,10 @@ export class ChargeTable {
   /** Charges that the provider does not take, the newest first. */
   failed(rowsMax: number): OpenCharge[] {
     return this.#sql
-      .exec<Row>('SELECT * FROM charges WHERE failure_reason IS NOT NULL ORDER BY rowid DESC LIMIT ?', rowsMax)
+      .exec<Row>(
+        'SELECT * FROM charges WHERE failure_reason IS NOT NULL ORDER BY at_ms DESC, rowid DESC LIMIT ?',
+        rowsMax,
+      )
       .toArray()
       .map(fromRow);
   }
@@ -138,7 +141,7 @@ export class ChargeTable {
   dropGivenUp(madeByMs: number, rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM charges WHERE charge_id IN (
-         SELECT charge_id FROM charges WHERE due_at_ms >= ? AND at_ms <= ? LIMIT ?)`,
+         SELECT charge_id FROM charges WHERE debited_at_ms IS NOT NULL AND due_at_ms >= ? AND at_ms <= ? LIMIT ?)`,
       NEVER_MS,
       madeByMs,
       rowsMax,

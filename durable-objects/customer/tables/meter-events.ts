@@ -40,8 +40,9 @@ export class MeterEventTable {
       `DELETE FROM meter_events WHERE event_id IN (
          SELECT event_id FROM meter_events WHERE at_ms <= ?
            AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event')
-           AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'meter_event' AND subject_id = meter_events.event_id AND due_at_ms < ?)
-           LIMIT ?)`,
+           AND event_id NOT IN (SELECT subject_id FROM charges WHERE debited_at_ms IS NULL AND kind = 'meter_event')
+           AND NOT EXISTS (SELECT 1 FROM charges WHERE stripe_customer_id IS NOT NULL AND subject_id = meter_events.event_id
+             AND kind = 'meter_event' AND due_at_ms < ?) LIMIT ?)`,
       recordedByMs,
       NEVER_MS,
       rowsMax,
