@@ -9,7 +9,7 @@ import { bindings, operator } from '../support/worker.ts';
 import { type Faults, faultyApi } from './faulty-bindings.ts';
 
 /** The most begins that wait for one object in an isolate. */
-const WAITING_MAX = 256;
+const WAITING_MAX = 512;
 const SATURATED_MS_MAX = 60_000;
 const PLAN = {
   name: 'P',
