@@ -44,7 +44,7 @@ const CLAIM_DAYS_MORE = 10;
 /** Lines of a batch are recorded under claims until 30 days after it began. */
 const CLAIM_DAYS_MIN = 40;
 /** The organization of the directory, which remembers it: an alarm need not tell an object its name. */
-const storedOrganization = new StoredValue('organizationId', [(id) => asOrganizationId(id as string)]);
+const ORGANIZATION = new StoredValue('organizationId', [(id) => asOrganizationId(id as string)]);
 /** Owners of call ids that an erasure forgot just now. */
 const ERASED_MAX = 1_000;
 
@@ -159,7 +159,7 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
 
   /** What is not known is kept. */
   async #daysOfClaims(): Promise<number> {
-    const organizationId = await storedOrganization.get(this.ctx.storage);
+    const organizationId = await ORGANIZATION.get(this.ctx.storage);
     if (organizationId === undefined || this.env.ARCHIVE) return RETENTION_DAYS_MAX;
     const row = await findOrganizationRow(this.env, organizationId);
     if (!row) return RETENTION_DAYS_MAX;
@@ -169,8 +169,8 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
   async #rememberOrganization(): Promise<void> {
     // The name is the organization and the number of the shard.
     const name = this.ctx.id.name?.slice(0, this.ctx.id.name.lastIndexOf(':'));
-    if (name === undefined || (await storedOrganization.get(this.ctx.storage)) === name) return;
-    await storedOrganization.put(this.ctx.storage, asOrganizationId(name));
+    if (name === undefined || (await ORGANIZATION.get(this.ctx.storage)) === name) return;
+    await ORGANIZATION.put(this.ctx.storage, asOrganizationId(name));
   }
 
   /** Forgets claims made before then. Returns the rows written. */

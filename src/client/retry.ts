@@ -41,7 +41,8 @@ function check(field: string, value: number, min: number, max: number): void {
 
 /**
  * The delay in milliseconds after failed attempt number `attempt`, or `null` if there are no more attempts. `chance` is
- * in [0, 1). `Retry-After` takes precedence over exponential backoff.
+ * in [0, 1). `Retry-After` takes precedence over exponential backoff: the client never comes earlier, and up to the jitter
+ * later, so that callers who were refused together do not come back together.
  */
 export function delayAfter(
   policy: RetryPolicy,
@@ -50,9 +51,11 @@ export function delayAfter(
   chance: number,
 ): number | null {
   if (attempt >= policy.attempts) return null;
-  if (retryAfterMs !== undefined) return retryAfterMs > RETRY_AFTER_MS_MAX ? null : retryAfterMs;
+  const jitter = policy.jitterRatio * (2 * chance - 1);
+  if (retryAfterMs !== undefined)
+    return retryAfterMs > RETRY_AFTER_MS_MAX ? null : Math.round(retryAfterMs * (1 + Math.abs(jitter)));
   const doubled = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1));
-  const jittered = doubled * (1 + policy.jitterRatio * (2 * chance - 1));
+  const jittered = doubled * (1 + jitter);
   return Math.min(policy.maxDelayMs, Math.round(jittered));
 }
 

@@ -303,7 +303,7 @@ export const Health = z.object({
   status: z
     .enum(['ok', 'degraded'])
     .describe(
-      'ok when every binding answers, nothing waits for long, no database is nearly full, the archive is at most two days behind, and the catalog in use is in order',
+      'ok when every binding answers, nothing waits for long, no begin was refused in the last minute because too many waited, no database is nearly full, the archive is at most two days behind, and the catalog in use is in order',
     ),
   problems: z.array(z.string()).describe('Why it is degraded, a sentence each; empty when it is ok'),
   checks: z.array(
@@ -324,6 +324,15 @@ export const Health = z.object({
       .array(z.string())
       .describe('Why the catalog is degraded: the published one is corrupt, unreadable or older than 90 days'),
   }),
+  beginQueue: z
+    .object({
+      waiting: z.number().int().describe('Begins of calls that wait for the objects of their customers'),
+      oldestMs: z.number().nullable().describe('Milliseconds for which the oldest has waited; null if none waits'),
+      refusedAt: instant
+        .nullable()
+        .describe('When a begin was refused last, because too many waited; null if none was'),
+    })
+    .describe('The queue of the isolate that answers this request; a deployment has many isolates'),
   backlog: z.object({
     customers: z.number().int().describe('Customers whose changes could not be sent to D1'),
     changes: z.number().int().describe('Their changes that projectors hold'),

@@ -20,6 +20,7 @@ import { takeLabels } from '../domain/labels.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, type CustomerStub, customerByName, rememberOwner } from '../objects/addresses.ts';
+import { inBeginQueue } from '../objects/begin-queue.ts';
 import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
@@ -27,6 +28,9 @@ import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, hashPayload, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';
 import { withClaimedStripe } from './stripe-customers.ts';
+
+/** For modules that check requests and do not know objects. */
+export { refuseBegin } from '../objects/begin-queue.ts';
 
 type CallType = BeginCommand['callType'];
 
@@ -137,7 +141,7 @@ export async function beginCommand(
 
 /**
  * Runs a begin under the request's key: the caller's own, claimed for the customer, or a derived one. Returns a refusal
- * if the key itself cannot be used.
+ * if the key itself cannot be used, or if too many begins wait.
  */
 export async function underKey<Result extends { ok: true } | Refused>(
   { env, organization }: Caller,
@@ -145,7 +149,7 @@ export async function underKey<Result extends { ok: true } | Refused>(
   headerKey: string | null,
   callType: CallType,
   begin: (customer: CustomerStub, key: CallKey) => PromiseLike<Result>,
-): Promise<Result | Refused<'BAD_REQUEST' | 'IDEMPOTENCY_KEY_CONFLICT'>> {
+): Promise<Result | Refused<'BAD_REQUEST' | 'IDEMPOTENCY_KEY_CONFLICT' | 'SERVICE_UNAVAILABLE'>> {
   const { organizationId } = organization;
   const { customerId, feature, requested = {} } = request;
   const address = customerByName(env, { organizationId, customerId });
@@ -153,19 +157,23 @@ export async function underKey<Result extends { ok: true } | Refused>(
   if (key === null) {
     const pricingMode = choosePricingMode(request) ?? 'standard';
     const hash = await derivedKeyHash({ organizationId, customerId, feature, requested, callType, pricingMode });
-    return ask(address, (customer) => begin(customer, { source: 'derived', hash }));
+    return inBeginQueue({ organizationId, customerId }, (timed) =>
+      timed(() => ask(address, (customer) => begin(customer, { source: 'derived', hash }))),
+    );
   }
   if (isReservedKey(key)) return reservedKey();
   const callId = asCallId(key);
-  const result = await underClaim(
-    env,
-    { organizationId, key: callId, customerId },
-    {
-      command: (claimedAtMs) =>
-        ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs })),
-      toOutcome: (outcome) => outcome,
-      undo: () => ask(address, (customer) => customer.void(organizationId, callId)),
-    },
+  const result = await inBeginQueue({ organizationId, customerId }, (timed) =>
+    underClaim(
+      env,
+      { organizationId, key: callId, customerId },
+      {
+        command: (claimedAtMs) =>
+          timed(() => ask(address, (customer) => begin(customer, { source: 'explicit', callId, claimedAtMs }))),
+        toOutcome: (outcome) => outcome,
+        undo: () => ask(address, (customer) => customer.void(organizationId, callId)),
+      },
+    ),
   );
   if (!result) return keyOfAnother();
   if (result.ok) rememberOwner({ organizationId, customerId }, callId);

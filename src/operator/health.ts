@@ -1,5 +1,5 @@
 /**
- * Health: whether every binding answers, which catalog is in use and its problems, which changes wait for D1 or were
+ * Health: whether every binding answers, how many begins wait, which catalog is in use and its problems, which changes wait for D1 or were
  * refused by it, how far the archive is behind, and which organizations take most of D1.
  */
 
@@ -13,10 +13,11 @@ import type { Env } from '../env.ts';
 import { readArchiveBacklog } from '../history/archive/days.ts';
 import { closedBeforeMs } from '../history/archive/run.ts';
 import { readDatabaseSizes, readSchemaVersion } from '../history/sizes.ts';
+import { beginQueue } from '../objects/begin-queue.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';
-import { DAY_MS, isoTimeOrNull, utcDay } from '../platform/time.ts';
+import { DAY_MS, isoTimeOrNull, MINUTE_MS, utcDay } from '../platform/time.ts';
 import { withTimeout } from '../platform/timeout.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { presentSizes } from './databases.ts';
@@ -27,6 +28,9 @@ const CHECK_TIMEOUT_MS = 3_000;
 
 /** A day is late if it closed longer ago than this and is not in the archive. */
 const LATE_MS = 2 * DAY_MS;
+
+/** A begin that was refused in this time because too many waited makes the service degraded. */
+const REFUSED_LATELY_MS = MINUTE_MS;
 
 /** The state of projectors that do not answer; the checks report it. */
 const UNKNOWN: Pick<ProjectorState, 'waiting' | 'setAside'> = {
@@ -70,6 +74,7 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
       prices: models.filter(({ pricing }) => pricing !== undefined).length,
       warnings: problem === null ? [] : [problem],
     },
+    beginQueue: presentQueue(nowMs),
     backlog: {
       customers: lateCustomers,
       changes: lateChanges,
@@ -80,22 +85,26 @@ export async function checkHealth(env: Env, defer: (work: Promise<unknown>) => v
     d1,
     versions: { service: SERVICE_VERSION, contract: 'v1', schema: databases[0]?.value ?? null },
   };
-  const problems = listProblems(found);
+  const problems = listProblems(found, nowMs);
   return { status: problems.length === 0 ? 'ok' : 'degraded', problems, ...found };
 }
 
+function presentQueue(nowMs: number): Complete<Health['beginQueue']> {
+  const { waiting, oldestMs, refusedAtMs } = beginQueue(nowMs);
+  return { waiting, oldestMs, refusedAt: isoTimeOrNull(refusedAtMs) };
+}
+
 /** The reasons why the service is degraded, one sentence each. */
-function listProblems({
-  checks,
-  catalog,
-  backlog,
-  setAside,
-  archive,
-  d1,
-}: Omit<Health, 'status' | 'problems'>): string[] {
+function listProblems(
+  { checks, beginQueue: { refusedAt }, catalog, backlog, setAside, archive, d1 }: Omit<Health, 'status' | 'problems'>,
+  nowMs: number,
+): string[] {
   const count = (value: number, noun: string) => `${value} ${noun}${value === 1 ? '' : 's'}`;
   return [
     ...checks.filter(({ ok }) => !ok).map(({ name, message }) => `${name} does not answer: ${message}`),
+    ...(refusedAt !== null && Date.parse(refusedAt) > nowMs - REFUSED_LATELY_MS
+      ? ['Begins of calls are refused, because more wait than can be served']
+      : []),
     ...(backlog.customers > 0 ? [`Changes of ${count(backlog.customers, 'customer')} wait for D1`] : []),
     ...(setAside.rows > 0 ? [`D1 refused ${count(setAside.rows, 'change')}`] : []),
     ...(archive?.isLate

@@ -16,6 +16,7 @@ import { gatewayClosedLoop } from './gateway-closed-loop.ts';
 import { growth } from './growth.ts';
 import { lookup } from './lookup.ts';
 import { memory } from './memory.ts';
+import { overload } from './overload.ts';
 import { pages } from './pages.ts';
 import { peers } from './peers.ts';
 import { readings } from './readings.ts';
@@ -51,6 +52,7 @@ const SUITES: Record<string, Suite> = {
   usable,
   start,
   peers,
+  overload,
 };
 const NAMES = Object.keys(SUITES);
 const NAMES_OF_ALL = NAMES.filter((name) => !SUITES[name]?.apart);

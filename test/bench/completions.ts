@@ -85,7 +85,7 @@ export function meteredRuns(connection: Connection, metered: Endpoint, { key }: 
 }
 
 /** The time beyond the vendor's own, which each part of its answer states, since the request was due. */
-async function addedMs(
+export async function addedMs(
   connection: Connection,
   endpoint: Endpoint,
   completion: Plan['completions'][number],

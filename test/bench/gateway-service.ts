@@ -30,6 +30,7 @@ export interface GatewayService {
   passThrough: Endpoint;
   metered: Endpoint;
   vendorUrl: string;
+  vendorPid: number;
   tenant: TenantKey;
 }
 
@@ -52,6 +53,7 @@ export async function startGateway({ scope, shared }: Options): Promise<GatewayS
     passThrough: { url: floor.url, pid: floor.pid, headers: { ...headers, 'x-vendor': vendorUrl } },
     metered: { url: service.url, pid: service.pid, headers: { ...headers, Authorization: `Bearer ${tenant.key}` } },
     vendorUrl,
+    vendorPid: vendor.pid as number,
     tenant,
   };
 }

@@ -3,7 +3,7 @@
  *
  * Every response is checked. A wrong one ends the benchmark with its text.
  */
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import autocannon from 'autocannon';
 
 const CONNECTIONS = 16;
@@ -72,6 +72,20 @@ export async function loadSteps(url: string, steps: readonly Step[], seconds: nu
   return { answers: result.requests.total, seconds: result.duration };
 }
 
+/** An answer with another status than 200. */
+export class UnexpectedStatus extends Error {
+  override readonly name = 'UnexpectedStatus';
+  readonly status: number | undefined;
+  /** The header `Retry-After`. */
+  readonly retryAfter: string | undefined;
+
+  constructor(message: string, { statusCode, headers }: IncomingMessage) {
+    super(message);
+    this.status = statusCode;
+    this.retryAfter = headers['retry-after'];
+  }
+}
+
 /** One connection that is kept open, or as many as there are requests at the same time. */
 export class Connection implements Disposable {
   readonly #agent: Agent;
@@ -105,7 +119,10 @@ export class Connection implements Disposable {
         response.on('end', () => {
           const text = Buffer.concat(parts).toString();
           if (response.statusCode === 200) resolve(text);
-          else reject(new Error(`${method} ${url} answered ${response.statusCode}: ${text.slice(0, BODY_LENGTH_MAX)}`));
+          else {
+            const answered = `${method} ${url} answered ${response.statusCode}: ${text.slice(0, BODY_LENGTH_MAX)}`;
+            reject(new UnexpectedStatus(answered, response));
+          }
         });
       });
       sent.on('timeout', () =>

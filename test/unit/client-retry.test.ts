@@ -55,6 +55,11 @@ describe('the delay', () => {
     expect(delayAfter({ ...RETRY_DEFAULTS, attempts: 1 }, 1, undefined, 0.5)).toBeNull();
   });
 
+  test('after a Retry-After is never shorter than it says, and spread over the jitter beyond it', () => {
+    const delays = [0, 0.25, 0.5, 0.75, 0.999].map((chance) => delayAfter(RETRY_DEFAULTS, 1, 1_000, chance));
+    expect(delays).toEqual([1_200, 1_100, 1_000, 1_100, 1_200]);
+  });
+
   test('Retry-After takes precedence, and above the limit there are no more attempts', () => {
     expect(delayAfter(RETRY_DEFAULTS, 1, 0, 0.5)).toBe(0);
     expect(delayAfter(RETRY_DEFAULTS, 1, 12_000, 0.5)).toBe(12_000);

@@ -29,7 +29,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
   app.get('/health', async (c) => {
     const [answer, history] = await Promise.all([load(c, readHealth), loadHistory(c)]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const { status, problems, checks, catalog, backlog, setAside, archive, d1, versions } = answer.data;
+    const { status, problems, checks, beginQueue, catalog, backlog, setAside, archive, d1, versions } = answer.data;
     const nowMs = Date.now();
     return page(
       c,
@@ -69,6 +69,21 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
                   ),
                 },
                 { title: 'Answered in', figure: true, cell: ({ latencyMs }) => duration(latencyMs) },
+              ]}
+            />
+          </Card>
+          <Card
+            title="Begins that wait"
+            note="Begins of calls that wait for their customers' objects, in the isolate that made this page."
+          >
+            <Facts
+              items={[
+                ['Begins', beginQueue.waiting === 0 ? 'none' : count(beginQueue.waiting)],
+                ['The oldest for', beginQueue.oldestMs === null ? undefined : duration(beginQueue.oldestMs)],
+                [
+                  'Last refused',
+                  beginQueue.refusedAt === null ? undefined : <Time at={beginQueue.refusedAt} nowMs={nowMs} />,
+                ],
               ]}
             />
           </Card>

@@ -8,6 +8,7 @@ import { OpenPathParams, OpenPathRequest } from './requests.ts';
 const openPath = {
   path: '/v1/passthrough/{provider}/{path}',
   security: invoke,
+  beginsCall: true,
   params: OpenPathParams,
   answer: z.unknown().describe("The vendor's answer as it comes: JSON, events or bytes"),
 } as const;

@@ -20,6 +20,8 @@ export interface GatewayOperation {
   anyBody?: true;
   /** The largest body, if it differs from the others'. */
   bodyBytesMax?: number;
+  /** It begins a call, and is refused while too many begins wait. */
+  beginsCall?: true;
   /** The body of a success; answers of vendors pass unchanged. */
   answer: z.ZodType;
 }

@@ -135,6 +135,7 @@ export const storedOperations = {
     method: 'POST',
     path: '/v1/batches',
     security: invoke,
+    beginsCall: true,
     body: BatchRequest,
     answer: vendorAnswer,
   },

@@ -46,6 +46,8 @@ export interface Operation {
   refusals?: readonly ErrorCode[];
   /** A success has one line of JSON for each item, without an envelope. */
   lines?: true;
+  /** It begins a call, and is refused while too many begins wait. */
+  beginsCall?: true;
   /** It is free, so a session may call it only a limited number of times in a minute. */
   isFree?: true;
   /**

@@ -52,6 +52,7 @@ function errorKind(status: number): string {
       return 'rate_limit_error';
     case 504:
       return 'timeout_error';
+    case 503:
     case 529:
       return 'overloaded_error';
     default:

@@ -16,6 +16,7 @@ import type { Caller } from '../../metering/caller.ts';
 import { explicitKey, sessionKeyHash } from '../../metering/idempotency.ts';
 import { withClaimedStripe } from '../../metering/stripe-customers.ts';
 import { ask, type CustomerStub, customerByName } from '../../objects/addresses.ts';
+import { inBeginQueue } from '../../objects/begin-queue.ts';
 import { sendCommand } from '../../objects/command-text.ts';
 import type {
   Admission,
@@ -115,11 +116,11 @@ export async function beginServiceCall(
     const key: CallKey = isSessionKey
       ? { source: 'session', hash: await sessionKeyHash(headerKey) }
       : { source: 'request', requestId };
-    const address = customerByName(caller.env, {
-      organizationId: caller.organization.organizationId,
-      customerId: request.customerId,
-    });
-    return ask(address, (customer) => send(customer, key, bounds, counted));
+    const owner = { organizationId: caller.organization.organizationId, customerId: request.customerId };
+    const address = customerByName(caller.env, owner);
+    return inBeginQueue(owner, (timed) =>
+      timed(() => ask(address, (customer) => send(customer, key, bounds, counted))),
+    );
   };
   const begun = await begin(toMake.bounds, false);
   return begun.ok || !begun.countFirst ? begun : begin(await toMake.countPrompts(), true);

@@ -1,11 +1,12 @@
 /**
- * Everything that is checked before a use case runs, in the order in which refusals are due (401, 406, 403, 415, 413,
- * 400). The metering interface and the gateway share these checks; an `ApiStyle` holds their differences.
+ * Everything that is checked before a use case runs, in the order in which refusals are due (503 under overload,
+ * 401, 406, 403, 415, 413, 400). The metering interface and the gateway share these checks; an `ApiStyle` holds their differences.
  */
 import type { z } from 'zod';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
 import type { Refusal, Result } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operations.ts';
+import { refuseBegin } from '../../metering/begin-call.ts';
 import type { Credential } from '../../metering/credentials.ts';
 import { requireChange } from '../../metering/key-changes.ts';
 import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../../platform/bytes.ts';
@@ -32,7 +33,17 @@ export const BODY_BYTES_MAX = 64 * 1024;
 /** The part of an operation that a route needs. */
 export type RouteSpec = Pick<
   Operation,
-  'method' | 'path' | 'security' | 'params' | 'query' | 'body' | 'bodyBytesMax' | 'csv' | 'isChange' | 'isFree'
+  | 'method'
+  | 'path'
+  | 'security'
+  | 'params'
+  | 'query'
+  | 'body'
+  | 'bodyBytesMax'
+  | 'csv'
+  | 'isChange'
+  | 'isFree'
+  | 'beginsCall'
 > & {
   /** The body is a form: with a schema its fields are read; without one it stays unchanged. */
   form?: true;
@@ -67,7 +78,8 @@ export async function checkRequest(c: AppContext, style: ApiStyle, operation: Ro
   const isCsv = operation.csv === true && prefersCsv(header);
   // A refusal is JSON, whatever type was asked for.
   if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
-  const authenticated = await requireCredential(c, operation.security);
+  const full = operation.beginsCall ? refuseBegin() : null;
+  const authenticated = full ?? (await requireCredential(c, operation.security));
   const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
   const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;
   if (!checked.ok) await drain(c.req.raw, authenticated.ok ? DRAIN_BYTES_MAX : LINGER_BYTES_MAX);

@@ -1,0 +1,119 @@
+/**
+ * The begins of calls that wait for customers' objects: how many may wait in this isolate and for each object, and how
+ * long the oldest has waited. One more is refused before it claims or records anything.
+ *
+ * Only the wait for an object counts, and not the vendor's request after it. Ends, increments and hand-overs are never
+ * refused: they take their share of processor and object first, and fewer begins are left room for.
+ */
+import { refuse } from '../contract/errors.ts';
+import type { CustomerKey } from '../domain/ids.ts';
+import { BoundedMap } from '../platform/bounded-map.ts';
+import { remember } from '../platform/isolate-memory.ts';
+import { MINUTE_MS } from '../platform/time.ts';
+import { AdaptiveLimit } from './adaptive-limit.ts';
+
+/** The most begins that wait in an isolate, however fast they are served. */
+const WAITING_MAX = 1_000;
+/** The same for one object. */
+export const WAITING_FOR_OBJECT_MAX = 512;
+/** The most objects whose usual delay an isolate remembers. */
+const OBJECTS_MAX = 10_000;
+const RETRY_SECONDS = 1;
+
+/** The least delay of begins at an object in this minute and the one before it. */
+class UsualDelay {
+  #minute = Number.NaN;
+  #leastMs = Number.POSITIVE_INFINITY;
+  #leastBeforeMs = Number.POSITIVE_INFINITY;
+
+  /** Returns by how much the delay exceeds the usual one; 0 if it is the first. */
+  note(delayMs: number, nowMs: number): number {
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    if (minute !== this.#minute) {
+      this.#leastBeforeMs = this.#leastMs;
+      this.#leastMs = Number.POSITIVE_INFINITY;
+      this.#minute = minute;
+    }
+    this.#leastMs = Math.min(this.#leastMs, delayMs);
+    return delayMs - Math.min(this.#leastMs, this.#leastBeforeMs);
+  }
+}
+
+interface ObjectQueue {
+  limit: AdaptiveLimit;
+  usual: UsualDelay;
+}
+
+const queue = remember(() => ({
+  limit: new AdaptiveLimit(WAITING_MAX),
+  objects: new BoundedMap<string, ObjectQueue>(OBJECTS_MAX),
+  /** When each begin that waits began to, the oldest first. */
+  sinceMs: new Map<symbol, number>(),
+  refusedAtMs: null as number | null,
+}));
+
+/** Makes an object's part of a begin, and measures its delay. */
+type Timed = <Result>(ofObject: () => PromiseLike<Result>) => Promise<Result>;
+
+/** The refusal of a begin, known before its request is read: too many wait in this isolate; `null` if there is room. */
+export function refuseBegin() {
+  return queue.value.limit.hasRoom(Date.now()) ? null : refused(Date.now());
+}
+
+/** Makes a begin that waits for its customer's object; refuses it if too many wait, in this isolate or for the object. */
+export async function inBeginQueue<Result>(
+  { organizationId, customerId }: CustomerKey,
+  begin: (timed: Timed) => Promise<Result>,
+): Promise<Result | ReturnType<typeof refused>> {
+  const { limit, objects, sinceMs } = queue.value;
+  const name = `${organizationId}:${customerId}`;
+  const known = objects.get(name);
+  const object = known ?? { limit: new AdaptiveLimit(WAITING_FOR_OBJECT_MAX), usual: new UsualDelay() };
+  if (!known) objects.set(name, object);
+  const startedMs = Date.now();
+  if (!limit.hasRoom(startedMs) || !object.limit.hasRoom(startedMs)) return refused(startedMs);
+  const waiting = Symbol();
+  sinceMs.set(waiting, startedMs);
+  limit.enter();
+  object.limit.enter();
+  try {
+    return await begin(async (ofObject) => {
+      const sentMs = Date.now();
+      const result = await ofObject();
+      const nowMs = Date.now();
+      const beyondUsualMs = object.usual.note(nowMs - sentMs, nowMs);
+      limit.noteDelay(beyondUsualMs, nowMs);
+      object.limit.noteDelay(beyondUsualMs, nowMs);
+      return result;
+    });
+  } finally {
+    sinceMs.delete(waiting);
+    limit.leave();
+    object.limit.leave();
+  }
+}
+
+function refused(nowMs: number) {
+  queue.value.refusedAtMs = nowMs;
+  const message = 'more calls begin than can be served for the moment; nothing was recorded, so send this one again';
+  return refuse('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: RETRY_SECONDS });
+}
+
+/** The begins that wait in this isolate. */
+export interface BeginQueue {
+  waiting: number;
+  /** How long the oldest has waited; `null` if none waits. */
+  oldestMs: number | null;
+  /** When one was refused last. */
+  refusedAtMs: number | null;
+}
+
+export function beginQueue(nowMs: number): BeginQueue {
+  const { sinceMs, refusedAtMs } = queue.value;
+  const [oldestMs] = sinceMs.values();
+  return {
+    waiting: sinceMs.size,
+    oldestMs: oldestMs === undefined ? null : nowMs - oldestMs,
+    refusedAtMs,
+  };
+}
