@@ -9,6 +9,8 @@
 
 /** The most commands of one transaction. */
 const GROUP_MAX = 100;
+/** Characters that the commands of a group may hold in memory while they wait: with more, they run at once. */
+const HELD_LENGTH_MAX = 8_000_000;
 
 /** Runs commands as one transaction: if one of them throws, none takes effect. */
 export type InOneTransaction = <Results>(commands: () => Results) => Results;
@@ -23,6 +25,7 @@ export class GroupCommit {
   readonly #inOneTransaction: InOneTransaction | undefined;
   readonly #gatherMs: number;
   #waiting: Waiting[] = [];
+  #heldLength = 0;
   /** Commands wait for the next turn of the event loop, or until the time to gather them is over. */
   #isGathering = false;
 
@@ -35,15 +38,19 @@ export class GroupCommit {
     this.#gatherMs = gatherMs;
   }
 
-  /** Rejects with the command's error. The command may run twice; the first run was then undone. */
-  run<Result>(command: () => Result): Result | Promise<Result> {
+  /**
+   * Rejects with the command's error. The command may run twice; the first run was then undone. `heldLength`: the characters
+   * that it holds in memory.
+   */
+  run<Result>(command: () => Result, heldLength = 0): Result | Promise<Result> {
     if (!this.#isGathering) {
       this.#gather();
       if (this.#gatherMs === 0) return command();
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     this.#waiting.push({ command, resolve: resolve as Waiting['resolve'], reject });
-    if (this.#waiting.length === GROUP_MAX) this.#runGroup();
+    this.#heldLength += heldLength;
+    if (this.#waiting.length === GROUP_MAX || this.#heldLength >= HELD_LENGTH_MAX) this.#runGroup();
     return promise;
   }
 
@@ -60,6 +67,7 @@ export class GroupCommit {
   #runGroup(): void {
     const group = this.#waiting;
     this.#waiting = [];
+    this.#heldLength = 0;
     let results: unknown[] | undefined;
     try {
       if (group.length > 1) results = this.#inOneTransaction?.(() => group.map(({ command }) => command()));

@@ -43,7 +43,7 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
   }
 
   take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }> {
-    return this.#commits.run(() => this.#store.take(handOver, Date.now()));
+    return this.#commits.run(() => this.#store.take(handOver, Date.now()), handOver.page.length);
   }
 
   state(whose: Whose): ProjectorState {

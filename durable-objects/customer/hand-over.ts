@@ -4,7 +4,7 @@
  * A timer in memory does it soon after a change. That writes nothing and wakes nobody; the object forgets what the
  * projector has with its next transaction. An object that is gone before its timer fires hands over when its alarm does,
  * some seconds later. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
- * capped backoff. A page that is handed over twice changes nothing the second time.
+ * capped backoff, one page each time. A page that is handed over twice changes nothing the second time.
  */
 
 import { findDatabaseName } from '../../src/config/database.ts';
@@ -16,7 +16,7 @@ import type { Change, ProjectionPage } from '../../src/objects/projection-page.t
 import { customerProjector } from '../../src/objects/projectors.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { errorText, log } from '../../src/platform/log.ts';
-import { DAY_MS } from '../../src/platform/time.ts';
+import { DAY_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import type { CustomerStore } from './store.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
@@ -33,7 +33,7 @@ const PAGES_MAX = 25;
 /** A projector that does not answer counts as away. */
 const TIMEOUT_MS = 15_000;
 const BACKOFF_BASE_MS = 1_000;
-const BACKOFF_MAX_MS = 30_000;
+const BACKOFF_MAX_MS = MINUTE_MS;
 
 const NO_FAILURE: Delivery = { failures: 0, dueAtMs: null, lastError: null };
 
@@ -67,11 +67,19 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
     // Erased during the hand-over: nothing is left to hand over.
     if (!store.account()) return { more: false };
     const failures = before.failures + 1;
-    const dueAtMs = now() + Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1));
+    const dueAtMs = now() + retryAfterMs(failures, Math.random());
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs, lastError: errorText(error) }));
     log('warn', 'hand_over_failed', { objectId, failures }, error);
     return { more: false };
   }
+}
+
+/**
+ * The wait after so many failures in a row. `chance`, from 0 to 1, spreads the customers of a projector that was away over half
+ * of the time, because all of them failed at once.
+ */
+export function retryAfterMs(failures: number, chance: number): number {
+  return Math.round(Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1)) * (0.5 + chance / 2));
 }
 
 /**

@@ -10,14 +10,12 @@ import { withTimeout } from '../platform/timeout.ts';
 
 /** Longer than any value is used that D1 does not confirm. */
 const KEPT_SECONDS = (2 * HOUR_MS) / SECOND_MS;
-/** A change is committed at most this long after its mark, by any isolate's clock. */
-const COMMIT_MS_MAX = 30 * SECOND_MS;
 /** A KV that does not answer counts as failed. */
 const KV_TIMEOUT_MS = 2_000;
 
 const markKey = (organizationId: OrganizationId) => `changed:${organizationId}`;
 
-/** Call this beside the commit of a change, so that a commit whose answer is lost is marked too. Best effort. */
+/** Call this after the commit of a change, also of one whose answer was lost. Best effort: D1 is the truth. */
 export async function markChange({ KV }: Pick<Env, 'KV'>, organizationId: OrganizationId): Promise<void> {
   try {
     const put = KV.put(markKey(organizationId), String(Date.now()), { expirationTtl: KEPT_SECONDS });
@@ -27,12 +25,15 @@ export async function markChange({ KV }: Pick<Env, 'KV'>, organizationId: Organi
   }
 }
 
-/** Whether the configuration has changed, or may have, since a read began. Throws if KV fails. */
+/**
+ * Whether the configuration has changed, or may have, since a read began. Throws if KV fails. Clocks of isolates may differ:
+ * a read that begins after the change is acknowledged, which is `CONFIG_TTL_MS` later, certainly has the new value.
+ */
 export async function hasChangedSince(
-  { KV }: Pick<Env, 'KV'>,
+  { KV, CONFIG_TTL_MS }: Pick<Env, 'KV' | 'CONFIG_TTL_MS'>,
   organizationId: OrganizationId,
   readAtMs: number,
 ): Promise<boolean> {
   const changedAtMs = await withTimeout(KV.get(markKey(organizationId)), KV_TIMEOUT_MS, 'KV');
-  return changedAtMs !== null && Number(changedAtMs) + COMMIT_MS_MAX > readAtMs;
+  return changedAtMs !== null && Number(changedAtMs) + CONFIG_TTL_MS / 2 > readAtMs;
 }

@@ -11,6 +11,8 @@ import type { Env } from '../env.ts';
 import { namedOperator } from '../operator/identity.ts';
 import { ACCESS_HEADER } from '../platform/access-token.ts';
 import { sha256Hex } from '../platform/hash.ts';
+import { withTimeout } from '../platform/timeout.ts';
+import { unreadable } from '../platform/unavailable.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleSession } from './context.ts';
 
 /** The actor in the event log for sessions by operator token. */
@@ -20,6 +22,9 @@ const SESSION_SECONDS = 8 * 3_600;
 const OPERATOR_TOKEN_LENGTH_MIN = 32;
 /** The minimum that KV accepts. */
 const KV_TTL_SECONDS_MIN = 60;
+
+/** A KV that does not answer counts as failed. */
+const KV_TIMEOUT_MS = 2_000;
 
 const endedKey = (id: string) => `console:ended:${id}`;
 
@@ -71,11 +76,19 @@ async function sessionByToken(c: ConsoleContext, key: string, nowMs: number): Pr
   const value = await getSignedCookie(c, key, COOKIE);
   const [expires, id] = typeof value === 'string' ? value.split('.') : [];
   if (!id || Number(expires) <= nowMs) return null;
-  // During an outage of KV the signed cookie alone is enough.
-  const ended = await c.env.KV.get(endedKey(id)).catch(() => null);
-  if (ended !== null) return null;
+  if (await hasEnded(c, id)) return null;
   const operator = { name: CONSOLE_ACTOR, role: 'admin' } as const;
   return { operator, by: 'token', id, expiresAtMs: Number(expires), csrf: await csrfToken(key, id) };
+}
+
+/** If KV cannot say so, pages can still be read, above all that of health, and a change is 503. */
+async function hasEnded({ env, req }: ConsoleContext, id: string): Promise<boolean> {
+  try {
+    return (await withTimeout(env.KV.get(endedKey(id)), KV_TIMEOUT_MS, 'KV')) !== null;
+  } catch (error) {
+    if (req.method === 'GET' || req.method === 'HEAD') return false;
+    throw unreadable(error);
+  }
 }
 
 export async function endSession(c: ConsoleContext, { id, expiresAtMs }: ConsoleSession, nowMs: number): Promise<void> {

@@ -7,7 +7,7 @@
  */
 import { and, eq, gt, lte, max } from 'drizzle-orm';
 import { type Database, databaseNames, namedDatabase } from '../config/database.ts';
-import { OUTPUT_RATE_UNKNOWN } from '../domain/output-rate.ts';
+import { OUTPUT_RATE_MAX } from '../domain/output-rate.ts';
 import type { Env } from '../env.ts';
 import { log } from '../platform/log.ts';
 import { DAY_MS } from '../platform/time.ts';
@@ -21,14 +21,14 @@ const READ_TIMEOUT_MS = 1_000;
 
 /**
  * The highest observed output tokens a second of one answer of the model; `undefined` if none was observed. A database
- * that does not answer may have observed the usual rate.
+ * that does not answer may have observed the highest, so that an outage makes no lost answer cheaper.
  */
 export async function highestOutputRate(env: Env, modelKey: string, nowMs: number): Promise<number | undefined> {
   const rates = await Promise.all(
     databaseNames(env).map((name) =>
       withTimeout(rateIn(namedDatabase(env, name), modelKey, nowMs), READ_TIMEOUT_MS, 'D1').catch((error: unknown) => {
         log('warn', 'output_rate_unknown', { database: name }, error);
-        return OUTPUT_RATE_UNKNOWN;
+        return OUTPUT_RATE_MAX;
       }),
     ),
   );

@@ -82,21 +82,22 @@ async function commit<Data, Code extends string>(
   const { actor, correlationId } = request;
   const event = { atMs: nowMs, actor, action, organizationId, subject, before, after, correlationId };
   const stored = await toStoredAnswer(request, answer, nowMs);
-  const marked = decision.replaces && organizationId !== null ? markChange(request.env, organizationId) : null;
+  const mark = () => (decision.replaces && organizationId !== null ? markChange(request.env, organizationId) : null);
   try {
     await commitStatements(request.env, decision.statements, event, stored);
   } catch (error) {
+    // It may be committed, with only the answer lost.
+    await mark();
     // A concurrent request with the same key was committed first, and its answer is now stored.
     const winner = await storedAnswer<Data, Code>(request);
     if (winner) return winner;
     // Another request has created the row that this one was to create: decide again on the present state.
     if (mayDecideAgain && isTaken(error)) return null;
     throw error;
-  } finally {
-    await marked;
   }
   await Promise.all([
     wakeAfterChange(request.env, organizationId, action),
+    mark(),
     decision.replaces ? scheduler.wait(request.env.CONFIG_TTL_MS) : null,
   ]);
   return answer;

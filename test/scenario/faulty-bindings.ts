@@ -9,7 +9,15 @@ import { Api } from '../support/api.ts';
 import { bindings } from '../support/worker.ts';
 
 export type Fault = 'throws' | 'waits' | 'commits and throws' | Promise<void>;
-export type Binding = 'DB' | 'KV' | 'CUSTOMERS' | 'CALL_DIRECTORY';
+export type Binding =
+  | 'DB'
+  | 'DB_2'
+  | 'KV'
+  | 'ARCHIVE'
+  | 'CUSTOMERS'
+  | 'CALL_DIRECTORY'
+  | 'PROJECTORS'
+  | 'ORGANIZATION_WATCHES';
 
 /** Returns the fault of the next operation on a binding; `null` for none. */
 export type Faults = (binding: Binding, operation: string) => Fault | null;
@@ -41,12 +49,15 @@ async function under<Result>(fault: Fault | null, operation: () => Promise<Resul
 }
 
 export function faultyEnv(faults: Faults, env: Env = bindings): Env {
+  const faultOf = (binding: Binding) => (operation: string) => faults(binding, operation);
+  const namespaces = ['CUSTOMERS', 'CALL_DIRECTORY', 'PROJECTORS', 'ORGANIZATION_WATCHES'] as const;
   return {
     ...env,
-    DB: faultyD1(env.DB, faults),
-    KV: faultyMethods(env.KV, (operation) => faults('KV', operation)),
-    CUSTOMERS: faultyNamespace(env.CUSTOMERS, (operation) => faults('CUSTOMERS', operation)),
-    CALL_DIRECTORY: faultyNamespace(env.CALL_DIRECTORY, (operation) => faults('CALL_DIRECTORY', operation)),
+    DB: faultyD1(env.DB, faultOf('DB')),
+    ...(env.DB_2 && { DB_2: faultyD1(env.DB_2, faultOf('DB_2')) }),
+    KV: faultyMethods(env.KV, faultOf('KV')),
+    ...(env.ARCHIVE && { ARCHIVE: faultyMethods(env.ARCHIVE, faultOf('ARCHIVE')) }),
+    ...Object.fromEntries(namespaces.map((name) => [name, faultyNamespace(env[name], faultOf(name))])),
   };
 }
 
@@ -100,7 +111,7 @@ function faultyStub<Stub extends object>(stub: Stub, faultOf: FaultOf): Stub {
 
 const PLAIN = Symbol('the statement behind the faults');
 
-function faultyD1(db: D1Database, faults: Faults): D1Database {
+function faultyD1(db: D1Database, faultOf: FaultOf): D1Database {
   const wrapped = (statement: D1PreparedStatement): D1PreparedStatement =>
     new Proxy(statement, {
       get(_, name) {
@@ -109,13 +120,13 @@ function faultyD1(db: D1Database, faults: Faults): D1Database {
         if (typeof member !== 'function' || typeof name !== 'string') return member;
         const call = (...args: unknown[]) => (member as (...args: unknown[]) => unknown).apply(statement, args);
         if (name === 'bind') return (...args: unknown[]) => wrapped(call(...args) as D1PreparedStatement);
-        return (...args: unknown[]) => under(faults('DB', name), async () => call(...args));
+        return (...args: unknown[]) => under(faultOf(name), async () => call(...args));
       },
     });
   return {
     prepare: (sql: string) => wrapped(db.prepare(sql)),
     batch: (statements: (D1PreparedStatement & { [PLAIN]?: D1PreparedStatement })[]) =>
-      under(faults('DB', 'batch'), () => db.batch(statements.map((statement) => statement[PLAIN] ?? statement))),
-    exec: (sql: string) => under(faults('DB', 'exec'), () => db.exec(sql)),
+      under(faultOf('batch'), () => db.batch(statements.map((statement) => statement[PLAIN] ?? statement))),
+    exec: (sql: string) => under(faultOf('exec'), () => db.exec(sql)),
   } as unknown as D1Database;
 }

@@ -88,6 +88,21 @@ describe('commands', () => {
     expect(log.filter((entry) => entry === 'commit')).toHaveLength(2);
   });
 
+  it('do not wait once they hold eight million characters', async () => {
+    let held = 0;
+    let heldMost = 0;
+    const commits = new GroupCommit({ gatherMs: 50 });
+    const take = (length: number) => {
+      held += length;
+      heldMost = Math.max(heldMost, held);
+      return commits.run(() => {
+        held -= length;
+      }, length);
+    };
+    await Promise.all(Array.from({ length: 1_000 }, () => take(800_000)));
+    expect([heldMost, held]).toEqual([8_000_000, 0]);
+  });
+
   it('without a transaction run by themselves, in one turn', async () => {
     const commits = new GroupCommit();
     commits.run(() => 'first');
