@@ -44,7 +44,7 @@ export class ObjectSchema {
     this.#migrations = migrations;
   }
 
-  /** Whether the object has tables. The runtime's own tables do not count. */
+  /** Whether the object has tables. The runtime's own do not count. */
   exists(): boolean {
     return this.#sql.exec(`SELECT 1 FROM sqlite_master WHERE name NOT GLOB '_cf_*' LIMIT 1`).toArray().length > 0;
   }

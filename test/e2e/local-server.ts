@@ -95,10 +95,13 @@ export function environmentOf({ stateDir, port, vendorPort, devVars }: LocalStat
   return { ...ports, STATE_DIR: stateDir, ...(devVars && { DEV_VARS_FILE: devVars }) };
 }
 
-/** The server alone, on a prepared state. */
-export async function startPrepared(state: PreparedState): Promise<LocalServer> {
+/** The server alone, on a prepared state; `more` may name another bundle. */
+export async function startPrepared(
+  state: PreparedState,
+  more: Pick<ServerOptions, 'bundled'> = {},
+): Promise<LocalServer> {
   const { DEMO_API_KEY: _demo, ...vars } = await readDevVars(state.devVars);
-  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars };
+  const options: ServerOptions = { port: state.port, stateDir: state.stateDir, vars, ...more };
   const child = spawn(process.execPath, ['test/crash/serve.ts', JSON.stringify(options)], {
     cwd: PROJECT_DIR,
     stdio: ['pipe', 'pipe', 'pipe'],
