@@ -134,6 +134,16 @@ const Overview: FC<OverviewProps> = ({
   const days = sumOfDays(organizations);
   const fromMs = days[0]?.startMs ?? nowMs;
   const total = days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n);
+  // Without a call in any organization, the steps to the first one are all that there is to show.
+  if (setups.length > 0 && organizations.every((one) => !one.unread && totalCalls(one) === 0)) {
+    return (
+      <>
+        <NeedsAttention attention={attention} />
+        <Setups setups={setups} />
+        {running}
+      </>
+    );
+  }
   const [only, ...others] = organizations;
   const single = others.length === 0 ? only : undefined;
   return (
