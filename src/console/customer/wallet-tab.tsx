@@ -14,6 +14,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
+import { CopyCallId } from '../live.tsx';
 import { load } from '../send.ts';
 import type { Tab } from './tab.ts';
 
@@ -172,7 +173,12 @@ const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
           title: 'For',
           cell: ({ subject, subjectId }) =>
             subject === 'call' ? (
-              <a href={callPath(organizationId, asCallId(subjectId))}>{shortened(subjectId)}</a>
+              <>
+                <a href={callPath(organizationId, asCallId(subjectId))} title={subjectId}>
+                  {shortened(subjectId)}
+                </a>
+                <CopyCallId callId={subjectId} />
+              </>
             ) : (
               <span title={subjectId}>increment {shortened(subjectId)}</span>
             ),
@@ -255,7 +261,11 @@ const Reference: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
   if (callId !== null)
     return (
       <>
-        call <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>
+        call{' '}
+        <a href={callPath(organizationId, callId)} title={callId}>
+          {shortened(callId)}
+        </a>
+        <CopyCallId callId={callId} />
         {of}
       </>
     );
