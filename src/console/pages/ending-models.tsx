@@ -68,7 +68,10 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
             columns={[
               { title: 'Model', heading: true, cell: ({ modelKey }) => <ModelName name={modelKey} /> },
               { title: 'Days left', figure: true, cell: ({ daysLeft }) => daysLeft ?? <Nothing /> },
-              { title: 'Shutdown', cell: ({ shutdownAt }) => shutdownAt ?? <Nothing /> },
+              {
+                title: 'Shutdown',
+                cell: ({ shutdownAt }) => (shutdownAt ? <span class="whole">{shutdownAt}</span> : <Nothing />),
+              },
               {
                 title: 'Calls',
                 figure: true,
