@@ -15,6 +15,7 @@ import { CallState } from './calls-view.tsx';
 import { linkTo } from './chosen-filters.tsx';
 import { callPath, customerPath, organizationPath } from './context.ts';
 import { KnownCost, withoutPrice } from './cost.tsx';
+import { CopyCallId } from './live.tsx';
 import { ModelName } from './model-name.tsx';
 
 const TAGS_SHOWN_MAX = 3;
@@ -125,9 +126,12 @@ export const CallsTable: FC<CallsProps> = ({ organizationId, asked, items, nowMs
           title: 'Call',
           heading: true,
           cell: ({ callId }) => (
-            <a href={callPath(organizationId, callId)} title={callId}>
-              {inRow(callId)}
-            </a>
+            <span class="whole">
+              <a href={callPath(organizationId, callId)} title={callId}>
+                {inRow(callId)}
+              </a>
+              <CopyCallId callId={callId} />
+            </span>
           ),
         },
         {

@@ -13,7 +13,7 @@ export async function firstStepsPage(c: ConsoleContext, title: string): Promise<
   if (setup.steps.some(({ step, done }) => step === 'call' && done)) return null;
   return page(
     c,
-    { title, sub: 'There is something to see after the first call. These are the steps to it.' },
+    { title, sub: 'Nothing is here before the first call. These are the steps to it.' },
     <Checklist organizationId={organization.organizationId} setup={setup} origin={new URL(c.req.url).origin} />,
   );
 }

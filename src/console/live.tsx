@@ -26,3 +26,13 @@ export const CopyButton: FC<PropsWithChildren<{ of: string }>> = ({ of, children
     {children}
   </button>
 );
+
+/** Copies a call id, of which lists show only the beginning and the end. The button is hidden without script. */
+export const CopyCallId: FC<{ callId: string }> = ({ callId }) => (
+  <button type="button" class="copy" data-copy-text={callId} aria-label="Copy the call id" hidden>
+    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+      <rect x="5.5" y="5.5" width="8" height="8" rx="1.5" />
+      <path d="M10.5 5.5v-2a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h2" />
+    </svg>
+  </button>
+);

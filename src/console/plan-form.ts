@@ -110,12 +110,13 @@ function alertsOfFields(fields: Fields): { alerts?: unknown } {
   return Object.keys(alerts).length > 0 ? { alerts } : {};
 }
 
-function parseThresholds(typed: string): unknown[] {
+/** The percents of a field such as `50, 80`; `none` is no percent. */
+export function parseThresholds(typed: string): unknown[] {
   if (typed.toLowerCase() === NONE) return [];
   return typed.split(/[\s,;%]+/).flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
 }
 
-function shownThresholds(percents: readonly number[] | undefined): string {
+export function shownThresholds(percents: readonly number[] | undefined): string {
   if (percents === undefined) return '';
   return percents.length === 0 ? NONE : percents.join(', ');
 }

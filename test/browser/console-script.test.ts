@@ -36,10 +36,11 @@ async function createOrganization(name: string): Promise<{ org: string; api: Api
   return { org, api: server.operator.with(key), keyId };
 }
 
-async function makeCall(api: Api): Promise<void> {
+async function makeCall(api: Api): Promise<string> {
   const { callId } = (await api.send('beginCall', { body: { customerId: 'ada' } })).data;
   const usage = { modelUsed: 'openai/gpt-6-luna', inputTokens: 1_000, responseTokens: 100 };
   expect((await api.send('endCall', { body: { callId, ...usage } })).status).toBe(200);
+  return callId;
 }
 
 const posts = (page: Page) => {
@@ -153,6 +154,37 @@ test('the page of a new key copies the commands of the first call, and they make
   expect(stdout).toContain('costUSD');
   expect(complaints).toEqual([]);
   await close();
+});
+
+test('a shortened call id is copied whole by keyboard, and the page says so; without script its title has it', async () => {
+  const { page, complaints, close } = await signedIn({ permissions: ['clipboard-read', 'clipboard-write'] });
+  const { org, api } = await createOrganization('Ids Ltd');
+  const callId = await makeCall(api);
+  const calls = `/console/organizations/${org}/calls`;
+  const link = page.locator(`a[title="${callId}"]`);
+  await expect.poll(() => page.goto(calls).then(() => link.count()), { interval: 500 }).toBe(1);
+  expect((await link.textContent())?.trim()).toBe(`${callId.slice(0, 4)}…${callId.slice(-8)}`);
+  for (const path of [calls, `${calls}/${callId}`]) {
+    await page.goto(path);
+    const button = page.getByRole('button', { name: 'Copy the call id' });
+    await page.evaluate("navigator.clipboard.writeText('')");
+    if (path === calls) {
+      await link.focus();
+      await page.keyboard.press('Tab');
+    } else await button.focus();
+    expect(await page.evaluate<string>("document.activeElement.getAttribute('aria-label')")).toBe('Copy the call id');
+    await page.keyboard.press('Enter');
+    await page.locator('.unseen[role=status]', { hasText: 'Copied' }).waitFor({ state: 'attached' });
+    expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(callId);
+    expect(await violations(page)).toEqual([]);
+  }
+  expect(complaints).toEqual([]);
+  await close();
+  const plain = await signedIn({ javaScriptEnabled: false });
+  await plain.page.goto(calls);
+  expect(await plain.page.locator(`a[title="${callId}"]`).count()).toBe(1);
+  expect(await plain.page.getByRole('button', { name: 'Copy the call id' }).count()).toBe(0);
+  await plain.close();
 });
 
 test('the pages that ask before a change pass axe-core', async () => {

@@ -110,6 +110,14 @@ describe('organizations', () => {
     expect((await saved()).creditOpen).toEqual(creditOpen);
     expect((await shown()).creditOpen).toBe(creditOpen.join('\n'));
     await wrong('creditOpen', '*\nmin_p', 'must be `field:');
+    expect((await shown()).alertThresholdsPercent).toBe('50, 80, 100');
+    await save({ alertThresholdsPercent: 'none', alertBalanceBelowUsd: '12.50', callRetentionDays: '30' });
+    const kept = { alertThresholdsPercent: [], alertBalanceBelowUsd: '12.50', callRetentionDays: 30 };
+    expect(await saved()).toMatchObject(kept);
+    await save({ name: 'Renamed' });
+    expect(await saved()).toMatchObject({ ...kept, alertBalanceBelowDays: null, usageRetentionDays: 2_557 });
+    await wrong('callRetentionDays', '0', 'Calls kept for: ');
+    await wrong('alertBalanceBelowUsd', 'much', 'Alert below a balance of: must be');
     const values = await visitor.form(settings, settings, { defaultPlanId: 'nothing' });
     expect((await visitor.post(settings, values)).text).toContain('no such plan');
   });

@@ -242,14 +242,14 @@ describe('a form', () => {
     expect((await visitor.post('/console/organizations', { ...values, filler: 'x'.repeat(rest) })).status).toBe(303);
   });
 
-  test('has at most 1,000 fields', async () => {
+  test('has at most 2,000 fields', async () => {
     const visitor = await signedIn();
     const values = await visitor.form('/console/organizations/new', '/console/organizations', { name: 'Many' });
     const known = Object.keys(values).length;
     const filled = (fields: number) => ({ ...values, f: Array(fields - known).fill('') });
-    const refused = await visitor.post('/console/organizations', filled(1_001));
-    expect([refused.status, refused.text.includes('This form takes at most 1000 fields')]).toEqual([413, true]);
-    expect((await visitor.post('/console/organizations', filled(1_000))).status).toBe(303);
+    const refused = await visitor.post('/console/organizations', filled(2_001));
+    expect([refused.status, refused.text.includes('This form takes at most 2000 fields')]).toEqual([413, true]);
+    expect((await visitor.post('/console/organizations', filled(2_000))).status).toBe(303);
   });
 
   test('is not read without a session', async () => {
@@ -351,6 +351,28 @@ const OF_ORGANIZATION = [
   '/ending-models',
 ];
 
+describe('an organization without a call', () => {
+  test.each([
+    '',
+    '/margin',
+    '/margin?by=customer',
+    '/calls',
+    '/customers',
+    '/anomalies',
+    '/unpriced',
+    '/ending-models',
+  ])('shows its next steps on the page %s, and no empty list', async (path) => {
+    const visitor = await signedIn();
+    const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Empty' } })).data;
+    const base = `/console/organizations/${organizationId}`;
+    const { text, html } = await visitor.read(base + path);
+    expect(text).toMatch(/to do Create a plan .*to do Create an API key .*Make the first call .*call_begin/);
+    for (const page of ['new-plan', 'keys/new']) expect(html).toContain(`href="${base}/${page}"`);
+    expect(html).toContain('data-copy="first-call"');
+    expect(html).not.toMatch(/class="(empty|stats)"|<svg|<table/);
+  });
+});
+
 describe('every page', () => {
   let visitor: Visitor;
   let tenant: Tenant;
@@ -448,7 +470,7 @@ describe('every page', () => {
     const { organizationId } = (await operator.send('createOrganization', { body: { name: 'Empty' } })).data;
     for (const path of OF_ORGANIZATION) await check(`/console/organizations/${organizationId}${path}`);
     const { text } = await visitor.read(`/console/organizations/${organizationId}/customers`);
-    expect(text).toContain('Choose the default plan');
+    expect(text).toContain('to do Set the default plan');
   });
 
   test('of an organization that has everything', async () => {

@@ -18,6 +18,7 @@ import { Pager, Table } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { shortened } from '../calls-table.tsx';
 import { callPath, customerPath } from '../context.ts';
+import { CopyCallId } from '../live.tsx';
 import { planAtVersion } from '../plan-versions.ts';
 import { load } from '../send.ts';
 import type { Tab } from './tab.ts';
@@ -194,7 +195,12 @@ const FailedCharges: FC<{ customer: OperatorCustomer; nowMs: number }> = ({
           title: 'For',
           cell: ({ subject, subjectId }) =>
             subject === 'call' ? (
-              <a href={callPath(organizationId, asCallId(subjectId))}>{shortened(subjectId)}</a>
+              <>
+                <a href={callPath(organizationId, asCallId(subjectId))} title={subjectId}>
+                  {shortened(subjectId)}
+                </a>
+                <CopyCallId callId={subjectId} />
+              </>
             ) : (
               <span title={subjectId}>increment {shortened(subjectId)}</span>
             ),
@@ -277,7 +283,11 @@ const Reference: FC<{ customer: OperatorCustomer; entry: LedgerItem }> = ({
   if (callId !== null)
     return (
       <>
-        call <a href={callPath(organizationId, callId)}>{shortened(callId)}</a>
+        call{' '}
+        <a href={callPath(organizationId, callId)} title={callId}>
+          {shortened(callId)}
+        </a>
+        <CopyCallId callId={callId} />
         {of}
       </>
     );

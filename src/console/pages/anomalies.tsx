@@ -12,6 +12,7 @@ import { readTrail } from '../../ui/trail.ts';
 import { AnomaliesTable } from '../anomalies-view.tsx';
 import { buildReader } from '../caller.ts';
 import { type ConsoleEnv, organizationPath } from '../context.ts';
+import { firstStepsPage } from '../first-steps.tsx';
 import { refused } from '../refused.tsx';
 import { page } from '../shell.tsx';
 import { check } from '../submitted.ts';
@@ -30,6 +31,8 @@ export function mountAnomalies(app: Hono<ConsoleEnv>): void {
     const answer = await readAnomalies(buildReader(c), query, asked);
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor, customersLookedAt, asOf } = answer.data;
+    const first = items.length === 0 ? await firstStepsPage(c, 'Anomalies') : null;
+    if (first) return first;
     const nowMs = Date.now();
     return page(
       c,

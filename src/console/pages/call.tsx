@@ -26,6 +26,7 @@ import {
   versionPath,
 } from '../context.ts';
 import { denialSentence, REASON_NOT_RECORDED } from '../denial-sentence.ts';
+import { CopyCallId } from '../live.tsx';
 import { ModelLink } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { load } from '../send.ts';
@@ -241,7 +242,12 @@ const CallFacts: FC<CallFactsProps> = ({ organizationId, call, recorded, nowMs }
   return (
     <Facts
       items={[
-        ['Call id', <Code>{call.callId}</Code>],
+        [
+          'Call id',
+          <>
+            <Code>{call.callId}</Code> <CopyCallId callId={call.callId} />
+          </>,
+        ],
         ['Customer', customerId && <a href={customerPath({ organizationId, customerId })}>{customerId}</a>],
         ['User', customerUserId ? like('customerUserId', customerUserId) : undefined],
         ['Feature', recorded?.feature && like('feature', recorded.feature)],

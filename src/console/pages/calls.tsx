@@ -18,6 +18,7 @@ import { readTrail } from '../../ui/trail.ts';
 import { type Asked, CallPeriods, CallSums, CallsTable } from '../calls-table.tsx';
 import { ChosenFilters } from '../chosen-filters.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
+import { firstStepsPage } from '../first-steps.tsx';
 import { instantFields, readInstants } from '../form-instants.ts';
 import { refused } from '../refused.tsx';
 import { setupPath } from '../setup-view.tsx';
@@ -66,6 +67,8 @@ export function mountCalls(app: Hono<ConsoleEnv>): void {
     ]);
     if (!found.ok) return refused(c, found.refusal);
     if (isFile && checked.ok) return sendFile(c, format, found.data.items);
+    const first = found.data.items.length === 0 && checked.ok ? await firstStepsPage(c, 'Calls') : null;
+    if (first) return first;
     const state = { values: { ...asked, ...instantFields(asked) }, details: checked.ok ? [] : checked.details };
     return callsPage(c, { asked, state, totals, first: pageAsked.after === null, ...found.data });
   });

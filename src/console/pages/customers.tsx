@@ -21,9 +21,9 @@ import { linkTo } from '../chosen-filters.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { type Asked, Chosen, isNarrowed, Meaning, Questions, Search } from '../customer-filters.tsx';
 import { Customers, type Sort } from '../customers-view.tsx';
+import { firstStepsPage } from '../first-steps.tsx';
 import { refused } from '../refused.tsx';
 import { load } from '../send.ts';
-import { setupPath } from '../setup-view.tsx';
 import { page } from '../shell.tsx';
 
 const PAGE_SIZE = 50;
@@ -60,6 +60,8 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
     if (!answer.ok) return refused(c, answer.refusal);
     if (!plans.ok) return refused(c, plans.refusal);
     const { items, nextCursor } = answer.data;
+    const first = items.length === 0 && !isNarrowed(asked) ? await firstStepsPage(c, 'Customers') : null;
+    if (first) return first;
     const ids = items.map(({ customerId }) => customerId);
     const isWhole = pageAsked.after === null && nextCursor === null;
     const [figures, total] = await Promise.all([
@@ -106,7 +108,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
               nowMs={nowMs}
             />
           ) : (
-            <NoCustomers path={path} asked={asked} goesOn={nextCursor !== null} organization={organization} />
+            <NoCustomers path={path} asked={asked} goesOn={nextCursor !== null} />
           )}
           <Pager
             path={path}
@@ -150,15 +152,9 @@ interface NoCustomersProps {
   asked: Asked;
   /** Whether customers are left that were not checked. */
   goesOn: boolean;
-  organization: ConsoleEnv['Variables']['organization'];
 }
 
-const NoCustomers: FC<NoCustomersProps> = ({
-  path,
-  asked,
-  goesOn,
-  organization: { organizationId, defaultPlanId },
-}) => {
+const NoCustomers: FC<NoCustomersProps> = ({ path, asked, goesOn }) => {
   if (isNarrowed(asked))
     return goesOn ? (
       <Empty title="No match so far">The next page searches more customers.</Empty>
@@ -168,19 +164,8 @@ const NoCustomers: FC<NoCustomersProps> = ({
       </Empty>
     );
   return (
-    <Empty title="No customers yet">
-      {defaultPlanId !== null ? (
-        <>
-          A customer is created by the first <Code>call_begin</Code> that names it, on the default plan. The{' '}
-          <a href={setupPath(organizationId)}>setup</a> has commands that make one.
-        </>
-      ) : (
-        <>
-          A customer is created by its first call, on the default plan. The organization has no default plan yet.{' '}
-          <a href={organizationPath(organizationId, 'settings')}>Choose the default plan</a>, or follow the{' '}
-          <a href={setupPath(organizationId)}>setup</a>.
-        </>
-      )}
+    <Empty title="No customers">
+      A customer is created by the first <Code>call_begin</Code> that names it, on the default plan.
     </Empty>
   );
 };

@@ -9,6 +9,7 @@ import { count, plural, usdColumn } from '../../ui/format.ts';
 import { Card, Compact, Day, Empty, Nothing, Usd } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
+import { firstStepsPage } from '../first-steps.tsx';
 import { ModelName } from '../model-name.tsx';
 import { refused } from '../refused.tsx';
 import { load } from '../send.ts';
@@ -26,6 +27,8 @@ export function mountEndingModels(app: Hono<ConsoleEnv>): void {
     });
     if (!answer.ok) return refused(c, answer.refusal);
     const { items, nextCursor, period } = answer.data;
+    const first = items.length === 0 ? await firstStepsPage(c, 'Models that end') : null;
+    if (first) return first;
     const own = (path: string, query: Record<string, string>) =>
       `${organizationPath(organizationId, path)}?${new URLSearchParams(query)}`;
     const costs = usdColumn(

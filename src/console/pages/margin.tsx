@@ -15,6 +15,7 @@ import { buildReader } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, organizationPath, planPath } from '../context.ts';
 import { Cost } from '../cost.tsx';
 import { type AskedDays, completeSinceText, parseAskedDays, RangeTabs } from '../day-range.tsx';
+import { firstStepsPage } from '../first-steps.tsx';
 import { CustomersMargin, readMarginCustomers } from '../margin-customers.tsx';
 import { amountTexts, lackingPrices, Margin, MarginTotals, marginShare } from '../margin-view.tsx';
 import { ModelName } from '../model-name.tsx';
@@ -50,17 +51,18 @@ export function mountMargin(app: Hono<ConsoleEnv>): void {
     if (by === 'customer') {
       const customers = await readMarginCustomers(c, days);
       if (customers instanceof Response) return customers;
+      const first = customers?.items.length === 0 ? await firstStepsPage(c, 'Margin') : null;
+      if (first) return first;
       if (customers) return marginPage(c, by, days, customers.asked, <CustomersMargin {...customers} />);
     }
     const answer = await readMargin(buildReader(c), checked.value, by === 'customer' ? [] : [by]);
     if (!answer.ok) return refused(c, answer.refusal);
-    const card =
-      by === 'customer' ? (
-        <MarginCard by={by} rows={null} note="What each customer used and paid." />
-      ) : (
-        <MarginCard by={by} {...rowsBy(by, organizationId, answer.data, days)} />
-      );
-    return marginPage(c, by, days, answer.data, card);
+    const shown: Rows =
+      by === 'customer'
+        ? { rows: null, note: 'What each customer used and paid.' }
+        : rowsBy(by, organizationId, answer.data, days);
+    const first = shown.rows?.length === 0 ? await firstStepsPage(c, 'Margin') : null;
+    return first ?? marginPage(c, by, days, answer.data, <MarginCard by={by} {...shown} />);
   });
 }
 

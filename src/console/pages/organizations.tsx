@@ -3,26 +3,33 @@
  */
 import type { Hono } from 'hono';
 import type { FC } from 'hono/jsx';
-import type { Organization } from '../../contract/operator.ts';
+import { type Organization, RETENTION_DEFAULTS } from '../../contract/operator.ts';
 import { createOrganization, listOrganizationPage, updateOrganization } from '../../operator/organizations.ts';
 import { listPlans } from '../../operator/plans.ts';
 import { pageRequest } from '../../platform/page.ts';
-import { BLANK, Form, type FormState, Submit } from '../../ui/form.tsx';
+import { BLANK, Form, type FormState, Submit, TextField } from '../../ui/form.tsx';
 import { Badge, Card, Code, Empty, Facts, Id, Time } from '../../ui/parts.tsx';
 import { type Orders, sorted } from '../../ui/sorting.ts';
 import { Pager, Table, totalText } from '../../ui/table.tsx';
 import { readTrail } from '../../ui/trail.ts';
 import { CONSOLE_PATH, type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
+import { parseThresholds, shownThresholds } from '../plan-form.ts';
 import { refused } from '../refused.tsx';
 import { BodyFields, bodyIn, storedIn } from '../schema-form.tsx';
 import { load, send, wrong } from '../send.ts';
 import { setupPath } from '../setup-view.tsx';
 import { formSecrets, page } from '../shell.tsx';
+import { text } from '../submitted.ts';
 
 const PATH = `${CONSOLE_PATH}/organizations`;
 const PAGE_SIZE = 50;
-/** The settings on the page; the command line and the API also set alerts and retention. */
-const SETTINGS = ['name', 'defaultPlanId', 'upgradeUrl', 'sampleBytesMax', 'allowUnpricedModels', 'creditOpen'];
+/** The settings in three groups, which one form saves together. */
+const GENERAL = ['name', 'defaultPlanId', 'upgradeUrl', 'sampleBytesMax', 'allowUnpricedModels', 'creditOpen'];
+/** Its field says `none` for an empty list, because an empty field stands for the default. */
+const THRESHOLDS = 'alertThresholdsPercent';
+const BALANCES = ['alertBalanceBelowUsd', 'alertBalanceBelowDays'];
+const RETENTION = Object.keys(RETENTION_DEFAULTS);
+const SETTINGS = [...GENERAL, ...BALANCES, ...RETENTION];
 
 export function mountOrganizations(app: Hono<ConsoleEnv>): void {
   app.get('/organizations', async (c) => {
@@ -72,7 +79,13 @@ export function mountOrganizations(app: Hono<ConsoleEnv>): void {
 
   app.post('/organizations/:org/settings', async (c) => {
     // An empty name is refused; it does not keep the old one.
-    const body = { name: '', ...bodyIn(updateOrganization, c.get('submitted').fields, SETTINGS) };
+    const { fields } = c.get('submitted');
+    const percents = text(fields, THRESHOLDS);
+    const body = {
+      name: '',
+      ...bodyIn(updateOrganization, fields, SETTINGS),
+      [THRESHOLDS]: percents === '' ? null : parseThresholds(percents),
+    };
     const answer = await send(c, updateOrganization, { body });
     if (!answer.ok) return settingsPage(c, wrong(c, answer.refusal));
     return c.redirect(`${c.req.path}?done=settings`, 303);
@@ -132,7 +145,9 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
   if (!plans.ok) return refused(c, plans.refusal);
   const defaultPlans = plans.data.items.map(({ planId, plan }) => [planId, `${plan.name} (${planId})`] as const);
   const path = organizationPath(organization.organizationId, 'settings');
-  const shown = state ?? storedIn(updateOrganization, organization);
+  const stored = storedIn(updateOrganization, organization);
+  const percents = shownThresholds(organization.alertThresholdsPercent);
+  const shown = state ?? { ...stored, values: { ...stored.values, [THRESHOLDS]: percents } };
   return page(
     c,
     { title: 'Settings', status: state ? 400 : 200 },
@@ -141,13 +156,27 @@ async function settingsPage(c: ConsoleContext, state: FormState | null) {
         <Form of={updateOrganization} action={path} secrets={formSecrets(c)} state={shown}>
           <BodyFields
             of={updateOrganization}
-            paths={SETTINGS}
+            paths={GENERAL}
             overrides={{
               name: { required: true },
               defaultPlanId: { options: [['', 'None'], ...defaultPlans] },
               allowUnpricedModels: { label: 'Allow models without a price' },
             }}
           />
+          <fieldset class="box">
+            <legend>Alerts</legend>
+            <TextField
+              name={THRESHOLDS}
+              label="Alerts at percent of a limit"
+              placeholder="50, 80, 100"
+              hint="For plans without their own. Leave empty for 50, 80 and 100; type none for no event."
+            />
+            <BodyFields of={updateOrganization} paths={BALANCES} />
+          </fieldset>
+          <fieldset class="box">
+            <legend>Retention</legend>
+            <BodyFields of={updateOrganization} paths={RETENTION} />
+          </fieldset>
           <Submit>Save</Submit>
         </Form>
       </Card>

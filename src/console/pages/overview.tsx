@@ -115,6 +115,16 @@ const Overview: FC<OverviewProps> = ({ usage: organizations, attention, setups, 
       </>
     );
   }
+  // Without a call in any organization, the steps to the first one are all that there is to show.
+  if (setups.length > 0 && organizations.every(({ figures }) => figures?.now.calls === 0)) {
+    return (
+      <>
+        <NeedsAttention attention={attention} />
+        <Setups setups={setups} />
+        {running}
+      </>
+    );
+  }
   const [only, ...others] = organizations;
   const single = others.length === 0 ? only?.organization : undefined;
   return (

@@ -17,6 +17,7 @@ import { Card, Code, Count, Empty, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, callPath, organizationPath } from '../context.ts';
 import { withoutPrice } from '../cost.tsx';
+import { firstStepsPage } from '../first-steps.tsx';
 import { ModelName } from '../model-name.tsx';
 import { formSecrets, page } from '../shell.tsx';
 
@@ -40,7 +41,8 @@ export function mountUnpriced(app: Hono<ConsoleEnv>): void {
     // Whole days from midnight, as in the count of things that need attention.
     const fromMs = nowMs - (nowMs % DAY_MS) - (days - 1) * DAY_MS;
     const unpriced = await listUnpricedModels(c.env, organizationId, fromMs);
-    return unpricedPage(c, { days, fromMs, nowMs, unpriced });
+    const first = unpriced.calls === 0 ? await firstStepsPage(c, 'Calls without a price') : null;
+    return first ?? unpricedPage(c, { days, fromMs, nowMs, unpriced });
   });
 }
 

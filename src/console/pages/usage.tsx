@@ -22,6 +22,7 @@ import { FoldedAttention } from '../attention-view.tsx';
 import { deferrer } from '../caller.ts';
 import { type ConsoleContext, type ConsoleEnv, customerPath, organizationPath } from '../context.ts';
 import { type AskedDays, completeSinceText, parseAskedDays, RangeTabs } from '../day-range.tsx';
+import { firstStepsPage } from '../first-steps.tsx';
 import { hiddenSetups } from '../hidden-setups.ts';
 import { EarnedStats, readEarned } from '../margin-view.tsx';
 import { load, refusalDetails } from '../send.ts';
@@ -53,10 +54,12 @@ export function mountUsage(app: Hono<ConsoleEnv>): void {
       customerId,
       feature,
     };
+    const isHidden = hiddenSetups(c).includes(organization.organizationId);
+    const first = !narrowed && totals.calls === 0 && !isHidden ? await firstStepsPage(c, 'Usage') : null;
+    if (first) return first;
     const models = byModel.slice(0, CHARTED_MODELS_MAX).map(({ model }) => model ?? '');
     // If there is any cost, the setup was complete.
     const looksNew = !narrowed && totals.costUsdNano === '0';
-    const isHidden = hiddenSetups(c).includes(organization.organizationId);
     const [earned, course, setup, attention] = await Promise.all([
       readEarned(c, query),
       readUsageCourse(c.env, organization.organizationId, filter, models, nowMs),

@@ -65,6 +65,11 @@ button.primary:hover, .button.primary:hover { background: color-mix(in srgb, var
 button.danger { color: var(--bad); border-color: color-mix(in srgb, var(--bad) 45%, transparent); }
 button.danger:hover { background: var(--bad-soft); }
 button[aria-disabled="true"] { opacity: 0.65; cursor: progress; }
+button.copy { border: 0; background: none; padding: 4px; min-height: 24px; line-height: 0; vertical-align: middle; color: var(--quiet); }
+button.copy:hover { color: var(--text); }
+button.copy svg { fill: none; stroke: currentColor; stroke-width: 1.4; }
+button.copy[data-copied="yes"] { color: var(--good); }
+button.copy[data-copied="no"] { color: var(--bad); }
 form.inline { display: inline; }
 form.inline button { white-space: nowrap; }
 .form { display: grid; gap: 16px; grid-template-columns: minmax(0, 1fr); }
