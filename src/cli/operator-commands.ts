@@ -130,7 +130,7 @@ export const COMMANDS: readonly Command[] = [
     rows(fieldColumns(['organizationId', 'name', 'defaultPlanId', 'createdAt'])),
   ),
   command('organizations show', 'readOrganization', { names: ['plans'] }),
-  command('organizations setup', 'readOrganizationSetup', { view: showSetup }),
+  command('organizations setup', 'readOrganizationSetup', { view: showSetup, names: ['newestCall'] }),
   command('organizations update', 'updateOrganization', { names: ['plans'] }),
 
   command('plans put', 'putPlan', { document: true }),
@@ -141,6 +141,7 @@ export const COMMANDS: readonly Command[] = [
   command('plans migrate', 'migratePlan', {
     view: showStartedMigration,
     wait: { until: waitForMigration, view: showMigration },
+    names: ['plans'],
   }),
 
   command('migrations show', 'readMigration', { view: showMigration, names: ['plans'] }),
@@ -205,7 +206,10 @@ export const COMMANDS: readonly Command[] = [
   command(
     'samples list',
     'listSamples',
-    rows(fieldColumns(['sampleId', 'receivedAt', 'customerId', 'feature', 'model', 'payloadBytes'])),
+    rows({
+      ...fieldColumns(['sampleId', 'receivedAt', 'customerId', 'feature', 'model']),
+      'Payload bytes': counts(({ payloadBytes }) => payloadBytes),
+    }),
   ),
   command('samples show', 'readSample'),
   command('samples export', 'exportSamples', { note: 'JSON Lines on standard output, with or without --json.' }),
@@ -240,7 +244,7 @@ export const COMMANDS: readonly Command[] = [
   command('keys create', 'createKey', { view: showCreatedKey }),
   command('keys list', 'listKeys', rows(KEY_COLUMNS)),
   command('keys show', 'readKey'),
-  command('keys rotate', 'rotateKey', { view: showCreatedKey }),
+  command('keys rotate', 'rotateKey', { view: showCreatedKey, names: ['keys'] }),
   command('keys update', 'updateKey'),
   command('keys revoke', 'revokeKey'),
 
@@ -293,7 +297,7 @@ export const COMMANDS: readonly Command[] = [
     view: showErased,
   }),
 
-  command('credits grant', 'grantCredit', { view: showGrant }),
+  command('credits grant', 'grantCredit', { view: showGrant, names: ['credits'] }),
   command('credits revoke', 'revokeCredit', {
     note: 'Takes back what is left of the credit. A repeated revocation changes nothing.',
     view: showRevocation,
@@ -352,7 +356,13 @@ export const COMMANDS: readonly Command[] = [
   command(
     'databases list',
     'listDatabases',
-    rows(fieldColumns(['name', 'organizations', 'bytes', 'growthBytesPerDay', 'fullAt', 'isNearlyFull'])),
+    rows({
+      Name: ({ name }) => name,
+      Organizations: counts(({ organizations }) => organizations),
+      Bytes: counts(({ bytes }) => bytes),
+      'Growth bytes per day': counts(({ growthBytesPerDay }) => growthBytesPerDay),
+      ...fieldColumns(['fullAt', 'isNearlyFull']),
+    }),
   ),
 
   command('archive list', 'listArchive', {

@@ -379,6 +379,11 @@ const ledgerColumns = (what: Naming): Columns<Inspected['ledger'][number]> => ({
   'Which is': ({ subject }) => subject && what(subject.kind, subject.id),
 });
 
+/** What a credit is: its amount, and its reference if it has one. */
+export function creditName({ unit, granted, reference }: Inspected['credits'][number]): string {
+  return [amount(unit, granted), reference].filter(Boolean).join(', ');
+}
+
 export function showGrant({ creditId, balanceUsd, unitsRemaining, warnings }: Data<'grantCredit'>): string {
   const granted = pairs({
     Credit: creditId,

@@ -135,11 +135,12 @@ export function percent(ratio: number): string {
   return `${show(Math.round(ratio * 1000) / 10)} %`;
 }
 
-/** `usagePlanVersionId` as `Usage plan version id`. */
+/** `usagePlanVersionId` as `Usage plan version id`, `costAvoidedUSD` as `Cost avoided USD`. */
 export function columnLabel(field: string): string {
   const words = field
     .replace(/(Ms|Days)$/, '')
-    .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`);
+    .replace(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => `${before} ${letter.toLowerCase()}`)
+    .replace(/\busd\b/gi, 'USD');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

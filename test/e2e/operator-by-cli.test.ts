@@ -53,6 +53,9 @@ test('from nothing to an erased customer', async () => {
   const denied = (await begin({ premium: true })).data.callId;
 
   await until(async () => (await shown(['calls', 'list', org])).includes(denied));
+  expect(await shown(['organizations', 'setup', org])).toContain(
+    `The newest call, ${denied} (customer alice), is NOT_ALLOWED.`,
+  );
   const call = await shown(['calls', 'show', org, denied]);
   expect(call).toMatch(/^State +NOT_ALLOWED, not allowed: /m);
   expect(call).toMatch(/^Denied +ALLOWANCE_EXHAUSTED: 0 of 0 premiumCalls were used; asked for premium$/m);
@@ -64,10 +67,13 @@ test('from nothing to an erased customer', async () => {
   expect(await shown(change)).toMatch(/^Plan +Pro, version 1, BLOCK$/m);
   expect(await shown(change)).toMatch(/^Plan +Pro, version 1, BLOCK$/m);
   expect(await shown(['customers', 'replenish', org, 'alice'])).toMatch(/^Plan +Pro/m);
-  await shown(['credits', 'grant', org, 'alice', '--kind', 'USD', '--amount-usd', '5', '--reference', 'welcome']);
+  const grant = ['credits', 'grant', org, 'alice', '--kind', 'USD', '--amount-usd', '5', '--reference', 'welcome'];
+  expect(await shown(grant)).toMatch(/^Credit +[\da-f-]{36} \(\$5, welcome\)$/m);
 
   await shown(['plans', 'put', org, 'pro', '-'], plan('Pro', 7, 100));
-  expect(await shown(['plans', 'migrate', org, 'pro', '--when', 'NOW', '--wait'])).toMatch(/^Status +COMPLETED$/m);
+  const migrated = await shown(['plans', 'migrate', org, 'pro', '--when', 'NOW', '--wait']);
+  expect(migrated).toMatch(/^Status +COMPLETED$/m);
+  expect(migrated).toMatch(/^Moved to +pro:v2 \(Pro\)$/m);
   expect(await shown(['customers', 'show', org, 'alice'])).toMatch(/premiumCalls +\d+ +7 /);
 
   const [summary, forecast, anomalies, context, radar] = await Promise.all([

@@ -19,7 +19,21 @@ const COLUMNS = {
 const lastLine = (text: string) => text.split('\n').at(-1)?.split(/ {2,}/);
 const row = (name: string, calls: number | null, nano: string | null): Row => ({ name, calls, nano });
 
+function printList(noun: string, items: object[]): string {
+  const list = COMMANDS.find((command) => command.noun === noun && command.verb === 'list');
+  return list?.view({ items, nextCursor: null } as never) ?? '';
+}
+
 describe('a total', () => {
+  test('is below the sizes of databases and of samples', () => {
+    const database = { name: 'DB', organizations: 2, bytes: 1_500, growthBytesPerDay: null, fullAt: null };
+    expect(lastLine(printList('databases', [database, { ...database, growthBytesPerDay: 7 }]))).toEqual([
+      ...['Total', '4', '3,000', '7'],
+    ]);
+    const sample = { sampleId: 's', receivedAt: '2026-11-28T00:00:00.000Z', payloadBytes: 400 };
+    expect(lastLine(printList('samples', [sample, sample]))).toEqual(['Total', '800']);
+  });
+
   test('is exact to the nano-USD, also of amounts that a number cannot hold', () => {
     const rows = [row('a', 1, '9007199254740993000000001'), row('b', 2, '100000000'), row('c', 3, '200000000')];
     expect(lastLine(table(rows, COLUMNS))).toEqual(['Total', '6', '$9007199254740993.300000001']);
