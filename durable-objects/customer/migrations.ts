@@ -248,6 +248,22 @@ export const MIGRATIONS: readonly string[] = [
   -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
   CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
 
+  -- Calls of which only retries ask here, as D1 has them: what their retries need (tables/past-calls.ts).
+  CREATE TABLE past_calls (
+    place INTEGER PRIMARY KEY,
+    call_id TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL,
+    finished_at_ms INTEGER NOT NULL,
+    facts TEXT NOT NULL,
+    begin_fingerprint TEXT NOT NULL,
+    begin_answer TEXT,
+    end_fingerprint TEXT,
+    end_answer TEXT
+  );
+
+  -- How far two walks over finished calls have come: the one that makes past calls of them, and the one that drops answers.
+  CREATE TABLE walks (walk TEXT PRIMARY KEY, finished_at_ms INTEGER NOT NULL, row_id INTEGER NOT NULL) WITHOUT ROWID;
+
   -- The share of its storage of which the organization was told last, in percent.
   CREATE TABLE storage_told (id INTEGER PRIMARY KEY CHECK (id = 1), percent INTEGER NOT NULL);
   `,

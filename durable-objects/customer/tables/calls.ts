@@ -21,7 +21,21 @@ export interface CallEnd {
 
 type Row = { record: string; begin_fingerprint: string; end_fingerprint: string | null };
 
-const HAS_ANSWER = '(begin_answer IS NOT NULL OR end_answer IS NOT NULL)';
+type WalkedRow = {
+  row_id: number;
+  finished_at_ms: number;
+  call_id: CallId;
+  record: string;
+  begin_fingerprint: string;
+  is_needed: number;
+};
+
+/** A walk over finished calls, in the order in which they finished. */
+type Walk = 'past' | 'drop answers';
+
+const AFTER_PLACE = 'finished_at_ms IS NOT NULL AND (finished_at_ms, rowid) > (?, ?)';
+/** The customer's newest calls stay whole: holds and lists read them. */
+export const WHOLE_CALLS = 1_000;
 
 export class CallTable {
   readonly #sql: SqlStorage;
@@ -63,7 +77,7 @@ export class CallTable {
 
   /** The call, if it counts in the usage or did. */
   finished(callId: CallId): Call | null {
-    const sql = "SELECT record FROM calls WHERE call_id = ? AND status <> 'IN_PROGRESS'";
+    const sql = `SELECT record FROM calls WHERE call_id = ? AND status <> 'IN_PROGRESS'`;
     const row = this.#sql.exec<{ record: string }>(sql, callId).toArray()[0];
     return row ? (JSON.parse(row.record) as Call) : null;
   }
@@ -91,13 +105,15 @@ export class CallTable {
     );
   }
 
-  /** Stores a corrected call, also one that was removed, as if it had finished now. A reversed call is not counted as begun. */
+  /** Stores a corrected call, also one that was removed or is past, as if it had finished now. A reversed call is not counted as begun. */
   correct(call: Call, replaced: string | null, nowMs: number): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, replaced ?? '');
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, begin_fingerprint)
-       VALUES (?, ?, ?, ?, ?, ?, ?, '')
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, begin_fingerprint,
+         begin_answer, end_fingerprint, end_answer)
+       SELECT given.*, COALESCE(past_calls.begin_fingerprint, ''), begin_answer, end_fingerprint, end_answer
+       FROM (SELECT ? AS call_id, ?, ?, ?, ?, ?, ?) given LEFT JOIN past_calls USING (call_id) WHERE true
        ON CONFLICT (call_id) DO UPDATE SET status = excluded.status, finished_at_ms = excluded.finished_at_ms,
          record = excluded.record, replaced = excluded.replaced`,
       call.callId,
@@ -173,13 +189,87 @@ export class CallTable {
     );
   }
 
-  /** Calls that finished by then and still have answers: a late end may have one, although that of its begin was dropped. */
-  withAnswers(finishedByMs: number, rowsMax: number): CallId[] {
-    const sql = `SELECT call_id FROM calls WHERE finished_at_ms <= ? AND ${HAS_ANSWER} LIMIT ?`;
-    return this.#sql
-      .exec<{ call_id: CallId }>(sql, finishedByMs, rowsMax)
-      .toArray()
-      .map(({ call_id: callId }) => callId);
+  /**
+   * Drops the answers of calls that finished by then. Returns the calls that it looked at, each of them once.
+   */
+  dropAnswers(finishedByMs: number, rowsMax: number): CallId[] {
+    const callIds = this.#walk('drop answers', finishedByMs, rowsMax).map(({ call_id: callId }) => callId);
+    if (callIds.length > 0) this.dropAnswersOf(callIds);
+    return callIds;
+  }
+
+  /**
+   * Calls that finished by then and are needed for retries alone: not among the customer's newest, in D1, and waited for by
+   * nothing. Returns them and the number of calls that it looked at, each of them once.
+   */
+  settled(finishedByMs: number, rowsMax: number): { settled: { call: Call; hasRetries: boolean }[]; seen: number } {
+    const newestMs = this.#newestMs();
+    if (newestMs === null) return { settled: [], seen: 0 };
+    const rows = this.#walk('past', Math.min(finishedByMs, newestMs - 1), rowsMax);
+    const settled = rows.flatMap(({ record, begin_fingerprint, is_needed }) => {
+      const call = JSON.parse(record) as Call;
+      // Of a call of the service its own retries need more, a line of a batch may be recorded again for days.
+      const hasRetries = call.openedBy === undefined;
+      const isKept = !hasRetries && (begin_fingerprint !== '' || call.pricingMode === 'batch');
+      return is_needed === 1 || call.countedAlone || isKept ? [] : [{ call, hasRetries }];
+    });
+    return { settled, seen: rows.length };
+  }
+
+  remove(callId: CallId): void {
+    this.#sql.exec('DELETE FROM calls WHERE call_id = ?', callId);
+  }
+
+  /** When the next call finished that a walk has not seen; `null` if there is none, or only newest ones. */
+  nextInWalk(walk: Walk): number | null {
+    const { finishedAtMs, rowId } = this.#placeOf(walk);
+    const sql = `SELECT finished_at_ms AS at FROM calls WHERE ${AFTER_PLACE} ORDER BY finished_at_ms, rowid LIMIT 1`;
+    const at = this.#sql.exec<{ at: number }>(sql, finishedAtMs, rowId).toArray()[0]?.at ?? null;
+    return walk === 'past' && at !== null && at >= (this.#newestMs() ?? 0) ? null : at;
+  }
+
+  /** When the oldest of the newest calls began that stay whole; `null` if there are no others. */
+  #newestMs(): number | null {
+    const sql = `SELECT started_at_ms AS at FROM calls WHERE status IN ('COMPLETED', 'FAILED')
+      ORDER BY started_at_ms DESC LIMIT 1 OFFSET ?`;
+    return this.#sql.exec<{ at: number }>(sql, WHOLE_CALLS - 1).toArray()[0]?.at ?? null;
+  }
+
+  /** The next calls of a walk that finished by then; the walk goes on after them. */
+  #walk(walk: Walk, finishedByMs: number, rowsMax: number): WalkedRow[] {
+    const { finishedAtMs, rowId } = this.#placeOf(walk);
+    const rows = this.#sql
+      .exec<WalkedRow>(
+        `SELECT rowid AS row_id, finished_at_ms, call_id, record, begin_fingerprint,
+           status NOT IN ('COMPLETED', 'FAILED', 'NOT_ALLOWED')
+             OR call_id IN (SELECT id FROM outbox WHERE kind = 'call')
+             OR EXISTS (SELECT 1 FROM awaited_figures WHERE call_id = calls.call_id)
+             OR EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id
+               AND stripe_customer_id IS NOT NULL) AS is_needed
+         FROM calls WHERE ${AFTER_PLACE} AND finished_at_ms <= ? ORDER BY finished_at_ms, rowid LIMIT ?`,
+        finishedAtMs,
+        rowId,
+        finishedByMs,
+        rowsMax,
+      )
+      .toArray();
+    const last = rows.at(-1);
+    if (last) {
+      this.#sql.exec(
+        `INSERT INTO walks (walk, finished_at_ms, row_id) VALUES (?, ?, ?)
+         ON CONFLICT (walk) DO UPDATE SET finished_at_ms = excluded.finished_at_ms, row_id = excluded.row_id`,
+        walk,
+        last.finished_at_ms,
+        last.row_id,
+      );
+    }
+    return rows;
+  }
+
+  #placeOf(walk: Walk): { finishedAtMs: number; rowId: number } {
+    const sql = 'SELECT finished_at_ms AS finishedAtMs, row_id AS rowId FROM walks WHERE walk = ?';
+    const place = this.#sql.exec<{ finishedAtMs: number; rowId: number }>(sql, walk).toArray()[0];
+    return place ?? { finishedAtMs: -1, rowId: 0 };
   }
 
   /**
@@ -199,13 +289,9 @@ export class CallTable {
     ).rowsWritten;
   }
 
-  /** When the oldest finished call finished, of all and of those that still have answers. */
-  oldestFinished(): { anyMs: number | null; withAnswerMs: number | null } {
-    return this.#sql
-      .exec<{ anyMs: number | null; withAnswerMs: number | null }>(
-        `SELECT (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL) AS anyMs,
-           (SELECT MIN(finished_at_ms) FROM calls WHERE finished_at_ms IS NOT NULL AND ${HAS_ANSWER}) AS withAnswerMs`,
-      )
-      .one();
+  /** When the oldest finished call finished; `null` if there is none. */
+  oldestFinishedMs(): number | null {
+    const sql = 'SELECT MIN(finished_at_ms) AS at FROM calls WHERE finished_at_ms IS NOT NULL';
+    return this.#sql.exec<{ at: number | null }>(sql).one().at;
   }
 }
