@@ -250,14 +250,28 @@ export const MIGRATIONS: readonly Migration[] = [
   -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
   CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
 
+  -- Calls of which only retries ask here, as D1 has them: what their retries need (tables/past-calls.ts).
+  CREATE TABLE past_calls (
+    place INTEGER PRIMARY KEY,
+    call_id TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL,
+    finished_at_ms INTEGER NOT NULL,
+    facts TEXT NOT NULL,
+    begin_fingerprint TEXT NOT NULL,
+    begin_answer TEXT,
+    end_fingerprint TEXT,
+    end_answer TEXT
+  );
+
+  -- How far two walks over finished calls have come: the one that makes past calls of them, and the one that drops answers.
+  CREATE TABLE walks (walk TEXT PRIMARY KEY, finished_at_ms INTEGER NOT NULL, row_id INTEGER NOT NULL) WITHOUT ROWID;
+
   -- The share of its storage of which the organization was told last, in percent.
   CREATE TABLE storage_told (id INTEGER PRIMARY KEY CHECK (id = 1), percent INTEGER NOT NULL);
   `,
   `
-  -- What a begin needs to know of the calls before it, as JSON (tables/begin-figures.ts); NULL until it is counted. And no call
-  -- that finished by then has stored answers any more.
+  -- What a begin needs to know of the calls before it, as JSON (tables/begin-figures.ts); NULL until it is counted.
   ALTER TABLE account ADD COLUMN begin_figures TEXT;
-  ALTER TABLE account ADD COLUMN answers_dropped_by_ms INTEGER NOT NULL DEFAULT 0;
 
   -- The place in the outbox of a call's last change.
   ALTER TABLE calls ADD COLUMN change_place INTEGER;

@@ -6,13 +6,15 @@
  */
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
-import { DAY_MS, HOUR_MS } from '../../src/platform/time.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { COUNTED_MS } from './tables/counted-prompts.ts';
 import { FORM_RETENTION_MS } from './tables/forms.ts';
 import type { Tables } from './tables/index.ts';
 
 /** Answers are replayed for this long after a call has finished. */
 export const ANSWER_RETENTION_MS = 48 * HOUR_MS;
+/** After this, calls that are not among the customer's newest become past calls. */
+export const WHOLE_MS = HOUR_MS;
 /** A meter event is read by nobody once D1 has it and its charge is settled. */
 export const METER_EVENT_RETENTION_MS = HOUR_MS;
 /** An event is read by nobody once D1 has it. The object does not wake for it, nor for old counts: both go with what else is due. */
@@ -33,6 +35,8 @@ const ROWS_MAX = 500;
 const ROUND_MS = 1_000;
 /** Rounds begin at most this often when nothing is left over. */
 const INTERVAL_MS = HOUR_MS;
+/** The same for a customer with more calls than stay whole. */
+const BUSY_INTERVAL_MS = 10 * MINUTE_MS;
 /**
  * How far D1 may lag behind while rows that it has are removed. The more waits, the longer it takes to see which rows
  * those are.
@@ -40,15 +44,20 @@ const INTERVAL_MS = HOUR_MS;
 const LAG_MS_MAX = 60_000;
 
 /**
- * Removes a bounded number of rows that are past their retention. `periodMs` is the start of the usage period. Returns when
- * the next round is due.
+ * Removes a bounded number of rows that are past their retention. `periodMs` is the start of the usage period, `rollingMs` the
+ * window of the plan's rolling limit. Returns when the next round is due.
  */
-export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; nowMs: number }): number | null {
+export function prune(
+  tables: Tables,
+  { periodMs, rollingMs, nowMs }: { periodMs: number; rollingMs: number; nowMs: number },
+): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
-  const { charges, events, failedHours, forms, outbox } = tables;
+  const { charges, events, failedHours, forms, outbox, pastCalls } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
     dropAnswers(tables, nowMs - ANSWER_RETENTION_MS),
+    isCurrent ? makePast(tables, nowMs - Math.max(WHOLE_MS, rollingMs)) : 0,
+    pastCalls.dropOld(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
     batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
     countedPrompts.drop(nowMs - COUNTED_MS, ROWS_MAX),
@@ -66,16 +75,24 @@ export function prune(tables: Tables, { periodMs, nowMs }: { periodMs: number; n
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
-  return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
+  const isBusy = calls.nextInWalk('past') !== null;
+  return nextMs === null ? null : Math.max(nextMs, nowMs + (isBusy ? BUSY_INTERVAL_MS : INTERVAL_MS));
 }
 
-/** Returns the number of calls whose answers it dropped. */
+/** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
+function makePast({ calls, pastCalls }: Tables, finishedByMs: number): number {
+  const { settled, seen } = calls.settled(finishedByMs, ROWS_MAX);
+  for (const { call, hasRetries, fingerprints } of settled) {
+    if (hasRetries) pastCalls.take(call, fingerprints);
+    calls.remove(call.callId);
+  }
+  return seen;
+}
+
+/** Returns the number of calls that it looked at. */
 function dropAnswers({ calls, keptAnswers }: Tables, finishedByMs: number): number {
-  const { callIds, byMs } = calls.withAnswers(finishedByMs, ROWS_MAX);
-  if (callIds.length === 0) return 0;
-  calls.dropAnswersOf(callIds);
-  keptAnswers.dropOf(callIds);
-  calls.answersAreDropped(byMs);
+  const callIds = calls.dropAnswers(finishedByMs, ROWS_MAX);
+  if (callIds.length > 0) keptAnswers.dropOf(callIds);
   return callIds.length;
 }
 
@@ -90,13 +107,15 @@ export function nextPruneMs({
   failedHours,
   ledger,
   corrections,
+  pastCalls,
 }: Tables): number | null {
-  const { anyMs, withAnswerMs } = calls.oldestFinished();
   const after = ({ oldestMs, retentionMs }: { oldestMs: number | null; retentionMs: number }) =>
     oldestMs === null ? null : oldestMs + retentionMs;
   const times = [
-    after({ oldestMs: withAnswerMs, retentionMs: ANSWER_RETENTION_MS }),
-    after({ oldestMs: anyMs, retentionMs: CALL_RETENTION_MS }),
+    after({ oldestMs: calls.nextInWalk('drop answers'), retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: calls.nextInWalk('past'), retentionMs: WHOLE_MS }),
+    after({ oldestMs: pastCalls.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: calls.oldestFinishedMs(), retentionMs: CALL_RETENTION_MS }),
     after({ oldestMs: batchHolds.oldestExpiredMs(), retentionMs: BATCH_HOLD_RETENTION_MS }),
     after({ oldestMs: meterEvents.oldestMs(), retentionMs: METER_EVENT_RETENTION_MS }),
     after({ oldestMs: ledger.oldestMs(), retentionMs: LEDGER_RETENTION_MS }),

@@ -23,6 +23,7 @@ import type { CountedPrompt, PromptBeginnings } from '../../src/objects/customer
 import type { ChangeKind } from '../../src/objects/projection-page.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { newEventId } from '../../src/platform/event-id.ts';
+import { SECOND_MS } from '../../src/platform/time.ts';
 import { ObjectSchema, REWRITE_PAUSE_MS } from '../schema.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
@@ -34,12 +35,13 @@ import {
   METER_EVENT_RETENTION_MS,
   nextPruneMs,
   prune,
+  WHOLE_MS,
 } from './retention.ts';
 import { SessionRequests } from './session-requests.ts';
 import { StorageSize } from './storage-size.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import { BeginFigures } from './tables/begin-figures.ts';
-import type { CallBeforeChange, CallEnd, StoredCall } from './tables/calls.ts';
+import { type CallBeforeChange, type CallEnd, type StoredCall, WHOLE_CALLS } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
@@ -47,6 +49,7 @@ import type { KeptAnswerTable } from './tables/kept-answers.ts';
 import type { DerivedKey, UsedKey } from './tables/keys.ts';
 import type { LedgerTable } from './tables/ledger.ts';
 import type { Delivery, OutboxPage } from './tables/outbox.ts';
+import type { PastCall } from './tables/past-calls.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
 /**
@@ -100,6 +103,8 @@ export class CustomerStore {
   #hasNewChanges = false;
   /** The transaction under way changed what meters have, of which lists show one. */
   #metersChanged = false;
+  /** Calls that finished since the object opened. */
+  #finishedCalls = 0;
   readonly #changed: () => void;
   /** When the newest event was recorded, and how many were before it in that millisecond. */
   #newestEvent = { atMs: 0, place: 0 };
@@ -289,9 +294,14 @@ export class CustomerStore {
     return this.#exists ? this.#tables.calls.find(callId) : null;
   }
 
+  pastCall(callId: CallId): PastCall | null {
+    return this.#exists ? this.#tables.pastCalls.find(callId) : null;
+  }
+
   /** The stored answer of a call's begin or end. */
   answer(callId: CallId, of: 'begin' | 'end'): string | null {
-    const stored = this.#tables.calls.answer(callId, of);
+    const { calls, pastCalls } = this.#tables;
+    const stored = calls.answer(callId, of) ?? pastCalls.answer(callId, of);
     return stored === null ? null : this.#tables.forms.unpack(stored, callId);
   }
 
@@ -341,6 +351,8 @@ export class CustomerStore {
     const before = this.#beforeChange(call);
     if (before) this.#beginFigures.callEnds(call, before.status);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#finishedCalls += 1;
+    if (this.#finishedCalls % WHOLE_CALLS === 0) this.#pruneBy(nowMs + WHOLE_MS);
     if (isFree && !isCounted) failedHours.addFull(nowMs);
     if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
     const replaced = this.#replacedBy(before);
@@ -354,6 +366,7 @@ export class CustomerStore {
     const replaced = countedAlone ? null : this.#replacedBy(this.#beforeChange(call), before);
     this.#beginFigures.callIsCorrected(before, call);
     this.#tables.calls.correct(call, { replaced, place: this.#enqueue('call', call.callId, nowMs) }, nowMs);
+    this.#tables.pastCalls.drop(call.callId);
     // From now on D1 has the call, and the count is without it.
     if (countedAlone)
       this.#enqueue('failed_hour', this.#tables.failedHours.count(...countedOf(before, nowMs), -1), nowMs);
@@ -469,6 +482,11 @@ export class CustomerStore {
   /** The start of the usage period. */
   #periodMs(): number {
     return this.account()?.subscription.lastReplenishedAtMs ?? 0;
+  }
+
+  /** The window of the plan's rolling limit; 0 if it has none. */
+  #rollingMs(): number {
+    return (this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds ?? 0) * SECOND_MS;
   }
 
   /** The calls that began in a window of this length until now. */
@@ -652,7 +670,12 @@ export class CustomerStore {
   /** Removes a bounded number of rows that are past their retention. */
   prune(nowMs: number): void {
     if ((this.#dueNow().pruneMs ?? NEVER_MS) <= nowMs)
-      this.#dueNow().pruneMs = prune(this.#tables, { periodMs: this.#periodMs(), nowMs });
+      this.#dueNow().pruneMs = prune(this.#tables, { periodMs: this.#periodMs(), rollingMs: this.#rollingMs(), nowMs });
+  }
+
+  #pruneBy(atMs: number): void {
+    const due = this.#dueNow();
+    due.pruneMs = Math.min(due.pruneMs ?? NEVER_MS, atMs);
   }
 
   /** Returns the place of the change in the outbox. */

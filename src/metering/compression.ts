@@ -20,11 +20,13 @@ import {
 } from '../contract/compression.ts';
 import { accept, refuse } from '../contract/errors.ts';
 import type { AnswerTo } from '../contract/operations.ts';
+import type { Call } from '../domain/call.ts';
 import { canonicalJson } from '../domain/canonical.ts';
 import { savingsRatio } from '../domain/compression.ts';
 import { asCustomerId, type OrganizationId } from '../domain/ids.ts';
 import { usdFromNano } from '../domain/money.ts';
 import type { Env } from '../env.ts';
+import { findOldCall } from '../history/calls.ts';
 import { countSamples } from '../history/samples.ts';
 import { type SavingsSums, sumSavings } from '../history/savings.ts';
 import { ask, customerByCall, customerByName, forgetOwner } from '../objects/addresses.ts';
@@ -52,20 +54,25 @@ export async function compressPrompt(
   const address = await customerByCall(env, organizationId, callId);
   if (!address) return refuse('CALL_NOT_FOUND', 'no such call');
   const fingerprint = await hashPayload(request);
-  const answer = await ask(address, (customer) =>
-    customer.compressPrompt({
-      organizationId,
-      callId,
-      customerId: session?.customerId ?? null,
-      compression: promptCompression,
-      limits: caller.limits,
-      idempotencyKey: explicitKey(headerKey, request),
-      fingerprint,
-    }),
-  );
+  const record = (old: Call | null) =>
+    ask(address, (customer) =>
+      customer.compressPrompt({
+        organizationId,
+        callId,
+        customerId: session?.customerId ?? null,
+        compression: promptCompression,
+        old,
+        limits: caller.limits,
+        idempotencyKey: explicitKey(headerKey, request),
+        fingerprint,
+      }),
+    );
+  const answer = await record(null);
+  if (answer.ok || answer.refusal.code !== 'CALL_NOT_FOUND') return answer;
   // The cached owner may be outdated: try once more with the directory's.
-  const notFound = !answer.ok && answer.refusal.code === 'CALL_NOT_FOUND';
-  return notFound && forgetOwner(organizationId, callId) ? compressPrompt(caller, request, headerKey, session) : answer;
+  if (forgetOwner(organizationId, callId)) return compressPrompt(caller, request, headerKey, session);
+  const old = await findOldCall(env, organizationId, callId);
+  return old ? record(old) : answer;
 }
 
 export async function authorizeCompression(

@@ -10,7 +10,6 @@ import type { EndCallRequest } from '../contract/calls.ts';
 import { refuse, type SerializedAnswer } from '../contract/errors.ts';
 import { closedFeature } from '../contract/key-limits.ts';
 import type { AnswerTo } from '../contract/operations.ts';
-import { CALL_RETENTION_MS } from '../domain/call.ts';
 import { takeFacts } from '../domain/call-facts.ts';
 import type { CallReport, Nothing } from '../domain/call-report.ts';
 import type { CompressionCounts } from '../domain/compression.ts';
@@ -22,7 +21,6 @@ import { findOldCall } from '../history/calls.ts';
 import { ask, customerByCall, forgetOwner } from '../objects/addresses.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { EndCommand } from '../objects/customer-commands.ts';
-import { DAY_MS } from '../platform/time.ts';
 import { choosePricingMode } from './begin-call.ts';
 import { buildPart } from './call-parts.ts';
 import type { Caller } from './caller.ts';
@@ -88,11 +86,9 @@ async function refuseLateEnd({ env, organization, limits }: Caller, callId: Call
   const { status, reversedAtMs } = call;
   const isAmendable = old !== null && reversedAtMs === undefined && isCorrectable(call);
   const advice = isAmendable ? '; amend it with POST /calls/{callId}/amend' : '';
-  const message = `the call has been ${status} for more than ${CALL_RETENTION_DAYS} days and can no longer be ended${advice}`;
+  const message = `the call is ${status} and can no longer be ended${advice}`;
   return refuse('CALL_ALREADY_FINALIZED', message, { members: { status } });
 }
-
-const CALL_RETENTION_DAYS = CALL_RETENTION_MS / DAY_MS;
 
 /**
  * The report of a request without its parts, whose prices are looked up later. A field that is not read from the

@@ -258,6 +258,8 @@ export interface CompressPromptCommand {
   /** The customer of a browser's session, who has to own the call. `null` for a backend, which may name any call. */
   customerId: CustomerId | null;
   compression: CompressPromptRequest['promptCompression'];
+  /** D1's record of a call of which the object has only what retries need. */
+  old: Call | null;
   /** The limits of the API key that reports it. */
   limits: KeyLimits | undefined;
   idempotencyKey: string | null;

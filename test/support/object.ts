@@ -117,7 +117,7 @@ export interface Clockwork {
   ): ReturnType<typeof grant>;
   revoke(creditId: string, atMs: number): ReturnType<typeof revoke>;
   /** Records savings of a prompt. */
-  compress(callId: string, atMs: number): ReturnType<typeof compressPrompt>;
+  compress(callId: string, atMs: number, old?: Call | null): ReturnType<typeof compressPrompt>;
   /** Corrections of the object's own records, or of a call in the command. */
   reverseCall(callId: string, atMs: number, old?: Call | null): ReturnType<typeof corrections.reverseCall>;
   amendCall(
@@ -337,12 +337,13 @@ export async function withObject(
           fingerprint: `${unit} ${amount} ${expiresAtMs}`,
         }),
       revoke: (creditId, atMs) => revoke(at(atMs), { organizationId, creditId, reason: 'a test', old: null }),
-      compress: (callId, atMs) =>
+      compress: (callId, atMs, old = null) =>
         compressPrompt(at(atMs), {
           organizationId,
           callId: asCallId(callId),
           customerId: null,
           compression: { provider: 'toon', originalTokens: 10, compressedTokens: 4, techniques: [] },
+          old,
           limits: undefined,
           idempotencyKey: null,
           fingerprint: '',

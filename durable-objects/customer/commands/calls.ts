@@ -22,7 +22,7 @@ import { type Account, fillContact } from '../../../src/domain/account.ts';
 import { answersBeyond } from '../../../src/domain/allowance-bound.ts';
 import { beginCall, type CallDecision, extendSteps, outputTokensByTier } from '../../../src/domain/begin-call.ts';
 import { atLeastCount, type CallBound, withKnownPrompts } from '../../../src/domain/bound.ts';
-import { CALL_RETENTION_MS, type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
+import { type Call, canEnd, refuseCall } from '../../../src/domain/call.ts';
 import { type RecordedDenial, withOpenWork } from '../../../src/domain/denial.ts';
 import { expectedCharge } from '../../../src/domain/expected-hold.ts';
 import type { BoundAndStep } from '../../../src/domain/hold.ts';
@@ -49,7 +49,9 @@ import {
   presentRolling,
   type RollingState,
 } from '../present.ts';
+import { ANSWER_RETENTION_MS } from '../retention.ts';
 import type { DerivedKey } from '../tables/keys.ts';
+import { isSamePayload } from '../tables/past-calls.ts';
 import {
   type Context,
   catchUp,
@@ -82,6 +84,9 @@ export interface BeginOutcome {
 
 export function begin(context: Context, command: BeginCommand): AnswerTo<'beginCall'> {
   return context.store.transaction(context.nowMs, () => {
+    const past =
+      command.key.source === 'explicit' ? replayPast(context, command.key.callId, command.fingerprint) : null;
+    if (past) return past;
     const outcome = beginOrReplay(context, command);
     if (outcome.ok) return outcome.answer;
     // The gateway alone refuses what is held, with `beginServiceCall`.
@@ -232,14 +237,29 @@ function earlierBegin(
   const callId = key.source === 'request' ? requestCallId(objectId, key.requestId) : key.callId;
   const stored = store.call(callId);
   if (!stored) {
+    // The begin of an application, which the service repeats with a payload of its own.
+    if (store.pastCall(callId)) return keyConflict();
     // The erasure forgets claims of before it, whatever began under them.
     if (key.source === 'explicit' && key.claimedAtMs <= (store.erasure?.atMs ?? 0)) return erasedJustNow();
-    const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > CALL_RETENTION_MS;
+    const forgotten = key.source === 'explicit' && nowMs - key.claimedAtMs > ANSWER_RETENTION_MS;
     return forgotten ? keyUsedUp() : { callId, derived: null };
   }
-  if (stored.beginFingerprint !== fingerprint) return keyConflict();
+  if (!isSamePayload(stored.beginFingerprint, fingerprint)) return keyConflict();
   const answer = store.answer(callId, 'begin');
   return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
+}
+
+/** The answer of a begin whose call is past; `null` if it is not. */
+function replayPast(
+  { store }: Context,
+  callId: CallId,
+  fingerprint: string,
+): ReturnType<typeof keyConflict> | Extract<AnswerTo<'beginCall'>, { ok: true }> | null {
+  const past = store.pastCall(callId);
+  if (!past) return null;
+  if (!isSamePayload(past.beginFingerprint, fingerprint)) return keyConflict();
+  const answer = store.answer(callId, 'begin');
+  return answer === null ? keyUsedUp() : replay(answer);
 }
 
 /**
@@ -333,15 +353,18 @@ function endOrReplay(context: Context, command: EndCommand): AnswerTo<'endCall'>
   const { account, stored } = found;
   const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
   if (keyed && keyed.callId !== command.callId) return keyConflict();
-  if (!stored) return callNotFound(context, command);
-  const closed = closedFeature(command.limits, stored.call.feature);
+  const past = stored ? null : store.pastCall(command.callId);
+  const begun = stored?.call ?? past;
+  if (!begun) return callNotFound(context, command);
+  const closed = closedFeature(command.limits, begun.feature);
   if (closed) return closed;
   // A mode that is spelled out is the same payload as the same mode carried over from begin.
-  const fingerprint = `${command.fingerprint}:${command.report.pricingMode ?? stored.call.pricingMode}`;
+  const fingerprint = `${command.fingerprint}:${command.report.pricingMode ?? begun.pricingMode}`;
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
-  if (!canEnd(stored.call)) {
-    const answer = stored.endFingerprint === fingerprint ? store.answer(command.callId, 'end') : null;
-    return answer === null ? alreadyFinalized(stored.call) : replay(answer);
+  if (!stored || !canEnd(stored.call)) {
+    const isSame = isSamePayload((stored ?? past)?.endFingerprint ?? null, fingerprint);
+    const answer = isSame ? store.answer(command.callId, 'end') : null;
+    return answer === null ? alreadyFinalized(begun) : replay(answer);
   }
   const ended = recordEnd(context, account, stored.call, command);
   const answer = answerOfEnd(context, ended);
@@ -392,7 +415,7 @@ export function callNotFound(
     : refuse('CALL_NOT_FOUND', 'no such call');
 }
 
-export function alreadyFinalized({ callId, status }: Call) {
+export function alreadyFinalized({ callId, status }: Pick<Call, 'callId' | 'status'>) {
   const mayBeShared = status !== 'NOT_ALLOWED' && readDerivedCallId(callId)?.isOfPayload === true;
   return refuse(
     'CALL_ALREADY_FINALIZED',

@@ -6,12 +6,14 @@
 import { accept, refuse } from '../../../src/contract/errors.ts';
 import { closedFeature } from '../../../src/contract/key-limits.ts';
 import type { AnswerTo } from '../../../src/contract/operations.ts';
+import type { Account } from '../../../src/domain/account.ts';
 import { creditLeft } from '../../../src/domain/begin-call.ts';
-import { excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
+import { CALL_RETENTION_MS, type Call, excessiveOfSession, recordCompression } from '../../../src/domain/call.ts';
 import { type ExcessiveCount, SESSION_TOKENS_MAX } from '../../../src/domain/compression.ts';
 import type { OrganizationId } from '../../../src/domain/ids.ts';
 import type { CompressPromptCommand } from '../../../src/objects/customer-commands.ts';
 import { type Context, catchUp, keyed } from './context.ts';
+import { historyBehind, isHistoryBehind } from './corrections.ts';
 
 export function compressPrompt(context: Context, command: CompressPromptCommand): AnswerTo<'compressPrompt'> {
   const { store, nowMs } = context;
@@ -24,15 +26,18 @@ export function compressPrompt(context: Context, command: CompressPromptCommand)
   // Keys of sessions are apart from those of the backend.
   return keyed(context, bySession ? 'compress_prompt of a session' : 'compress_prompt', command, () => {
     const account = catchUp(context, known);
-    const call = store.call(callId)?.call;
+    const own = store.call(callId)?.call;
+    const call = own ?? oldCall(known, command, nowMs);
     if (!call) return noSuchCall();
+    if (isHistoryBehind(context, call)) return historyBehind();
     const closed = closedFeature(command.limits, call.feature);
     if (closed) return closed;
     const excessive = bySession ? excessiveOfSession(call, counts) : null;
     if (excessive) return tooMany(excessive);
     const recorded = recordCompression(account, call, counts, nowMs, bySession);
     store.saveAccount(recorded.account, nowMs);
-    store.updateCall(recorded.call, nowMs);
+    if (own) store.updateCall(recorded.call, nowMs);
+    else store.correctCall(call, recorded.call, nowMs);
     const { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques } = recorded.compression;
     const saved = { originalTokens, compressedTokens, savedTokens, tokenSavingsRatio, techniques };
     return accept(
@@ -47,6 +52,12 @@ function tooMany({ field, max }: ExcessiveCount) {
   const path = `promptCompression.${field}`;
   const message = `must be at most ${max}: a session's counts are bounded by the call's input tokens, and by ${SESSION_TOKENS_MAX} before its end`;
   return refuse('BAD_REQUEST', `${path}: ${message}`, { members: { details: [{ path, message }] } });
+}
+
+/** D1's record of the customer's call, as long as a call gets savings after its end. */
+function oldCall({ customerId }: Account, { old }: CompressPromptCommand, nowMs: number): Call | null {
+  const isOpen = old?.customerId === customerId && (old.finishedAtMs ?? nowMs) > nowMs - CALL_RETENTION_MS;
+  return isOpen ? old : null;
 }
 
 const noSuchCall = () => refuse('CALL_NOT_FOUND', 'no such call');

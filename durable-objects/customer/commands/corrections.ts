@@ -172,7 +172,7 @@ function findCorrectable(
   if (!call) return callNotFound(context, { organizationId });
   const closed = closedFeature(limits, call.feature);
   if (closed) return closed;
-  if (call.revision < store.corrections.revision(callId)) return historyBehind();
+  if (isHistoryBehind(context, call)) return historyBehind();
   if (call.reversedAtMs === undefined && isTooOld({ atMs: call.startedAtMs, nowMs })) return tooOld();
   return { ok: true as const, account, call };
 }
@@ -370,7 +370,12 @@ const changedMeanwhile = () =>
     retryAfterSeconds: AT_ONCE_SECONDS,
   });
 /** The object knows of a correction that D1 does not have yet. */
-const historyBehind = () =>
-  refuse('SERVICE_UNAVAILABLE', 'the history does not have the last correction yet; retry', {
+/** Whether the record is older than the call, because it is D1's and D1 is behind. */
+export function isHistoryBehind({ store }: Context, { callId, revision }: Call): boolean {
+  return revision < Math.max(store.corrections.revision(callId), store.pastCall(callId)?.revision ?? 0);
+}
+
+export const historyBehind = () =>
+  refuse('SERVICE_UNAVAILABLE', 'the history does not have the last change of it yet; retry', {
     retryAfterSeconds: BEHIND_SECONDS,
   });

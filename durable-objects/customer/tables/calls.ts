@@ -45,6 +45,31 @@ type Row = { record: string; begin_fingerprint: string; end_fingerprint: string 
 /** Calls that an object reads which counts them for the first time. */
 const COUNTED_ROWS_MAX = 100_000;
 
+type WalkedRow = {
+  row_id: number;
+  finished_at_ms: number;
+  call_id: CallId;
+  record: string;
+  begin_fingerprint: string;
+  end_fingerprint: string | null;
+  is_needed: number;
+};
+
+/** A call that nothing waits for. */
+interface SettledCall {
+  call: Call;
+  /** Whether retries may ask for it. */
+  hasRetries: boolean;
+  fingerprints: { begin: string; end: string | null };
+}
+
+/** A walk over finished calls, in the order in which they finished. */
+type Walk = 'past' | 'drop answers';
+
+const AFTER_PLACE = 'finished_at_ms IS NOT NULL AND (finished_at_ms, rowid) > (?, ?)';
+/** The customer's newest calls stay whole: holds and lists read them. */
+export const WHOLE_CALLS = 1_000;
+
 export class CallTable {
   readonly #sql: SqlStorage;
 
@@ -112,13 +137,15 @@ export class CallTable {
     );
   }
 
-  /** Stores a corrected call, also one that was removed, as if it had finished now. A reversed call is not counted as begun. */
+  /** Stores a corrected call, also one that was removed or is past, as if it had finished now. A reversed call is not counted as begun. */
   correct(call: Call, { replaced, place }: ChangeOfCall, nowMs: number): void {
     const record = JSON.stringify(call);
     assertFits('a call', record, replaced ?? '');
     this.#sql.exec(
-      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, change_place,
-         begin_fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')
+      `INSERT INTO calls (call_id, status, started_at_ms, deadline_at_ms, finished_at_ms, record, replaced, change_place, begin_fingerprint,
+         begin_answer, end_fingerprint, end_answer)
+       SELECT given.*, COALESCE(past_calls.begin_fingerprint, ''), begin_answer, end_fingerprint, end_answer
+       FROM (SELECT ? AS call_id, ?, ?, ?, ?, ?, ?, ?) given LEFT JOIN past_calls USING (call_id) WHERE true
        ON CONFLICT (call_id) DO UPDATE SET status = excluded.status, finished_at_ms = excluded.finished_at_ms,
          record = excluded.record, replaced = excluded.replaced, change_place = excluded.change_place`,
       call.callId,
@@ -216,33 +243,85 @@ export class CallTable {
   }
 
   /**
-   * The next calls that finished by then, whose answers are to be dropped: `callsMax`, or some more that finished in the same
-   * millisecond. All that finished by `byMs` are among them, or have no answers any more.
+   * Drops the answers of calls that finished by then. Returns the calls that it looked at, each of them once.
    */
-  withAnswers(finishedByMs: number, callsMax: number): { callIds: CallId[]; byMs: number } {
-    const afterMs = this.#answersDroppedByMs();
-    const finished = 'FROM calls WHERE finished_at_ms > ? AND finished_at_ms <= ?';
-    const last = this.#sql
-      .exec<{ at: number }>(
-        `SELECT finished_at_ms AS at ${finished} ORDER BY finished_at_ms LIMIT 1 OFFSET ?`,
-        afterMs,
+  dropAnswers(finishedByMs: number, rowsMax: number): CallId[] {
+    const callIds = this.#walk('drop answers', finishedByMs, rowsMax).map(({ call_id: callId }) => callId);
+    if (callIds.length > 0) this.dropAnswersOf(callIds);
+    return callIds;
+  }
+
+  /**
+   * Calls that finished by then and are needed for retries alone: not among the customer's newest, in D1, and waited for by
+   * nothing. Returns them and the number of calls that it looked at, each of them once.
+   */
+  settled(finishedByMs: number, rowsMax: number): { settled: SettledCall[]; seen: number } {
+    const newestMs = this.#newestMs();
+    if (newestMs === null) return { settled: [], seen: 0 };
+    const rows = this.#walk('past', Math.min(finishedByMs, newestMs - 1), rowsMax);
+    const settled = rows.flatMap(({ record, begin_fingerprint: begin, end_fingerprint: end, is_needed }) => {
+      const call = JSON.parse(record) as Call;
+      // Of a call of the service its own retries need more, a line of a batch may be recorded again for days.
+      const hasRetries = call.openedBy === undefined;
+      const isKept = !hasRetries && (begin !== '' || call.pricingMode === 'batch');
+      return is_needed === 1 || call.countedAlone || isKept ? [] : [{ call, hasRetries, fingerprints: { begin, end } }];
+    });
+    return { settled, seen: rows.length };
+  }
+
+  remove(callId: CallId): void {
+    this.#sql.exec('DELETE FROM calls WHERE call_id = ?', callId);
+  }
+
+  /** When the next call finished that a walk has not seen; `null` if there is none, or only newest ones. */
+  nextInWalk(walk: Walk): number | null {
+    const { finishedAtMs, rowId } = this.#placeOf(walk);
+    const sql = `SELECT finished_at_ms AS at FROM calls WHERE ${AFTER_PLACE} ORDER BY finished_at_ms, rowid LIMIT 1`;
+    const at = this.#sql.exec<{ at: number }>(sql, finishedAtMs, rowId).toArray()[0]?.at ?? null;
+    return walk === 'past' && at !== null && at >= (this.#newestMs() ?? 0) ? null : at;
+  }
+
+  /** When the oldest of the newest calls began that stay whole; `null` if there are no others. */
+  #newestMs(): number | null {
+    const sql = 'SELECT started_at_ms AS at FROM calls ORDER BY started_at_ms DESC LIMIT 1 OFFSET ?';
+    return this.#sql.exec<{ at: number }>(sql, WHOLE_CALLS - 1).toArray()[0]?.at ?? null;
+  }
+
+  /** The next calls of a walk that finished by then; the walk goes on after them. */
+  #walk(walk: Walk, finishedByMs: number, rowsMax: number): WalkedRow[] {
+    const { finishedAtMs, rowId } = this.#placeOf(walk);
+    const rows = this.#sql
+      .exec<WalkedRow>(
+        `SELECT rowid AS row_id, finished_at_ms, call_id, record, begin_fingerprint, end_fingerprint,
+           status NOT IN ('COMPLETED', 'FAILED', 'NOT_ALLOWED')
+             OR EXISTS (SELECT 1 FROM outbox WHERE place = calls.change_place AND kind = 'call' AND id = calls.call_id)
+             OR EXISTS (SELECT 1 FROM awaited_figures WHERE call_id = calls.call_id)
+             OR EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id
+               AND stripe_customer_id IS NOT NULL) AS is_needed
+         FROM calls WHERE ${AFTER_PLACE} AND finished_at_ms <= ? ORDER BY finished_at_ms, rowid LIMIT ?`,
+        finishedAtMs,
+        rowId,
         finishedByMs,
-        callsMax - 1,
+        rowsMax,
       )
-      .toArray()[0];
-    const byMs = last?.at ?? finishedByMs;
-    const rows = this.#sql.exec<{ callId: CallId }>(`SELECT call_id AS callId ${finished}`, afterMs, byMs);
-    return { callIds: rows.toArray().map(({ callId }) => callId), byMs };
+      .toArray();
+    const last = rows.at(-1);
+    if (last) {
+      this.#sql.exec(
+        `INSERT INTO walks (walk, finished_at_ms, row_id) VALUES (?, ?, ?)
+         ON CONFLICT (walk) DO UPDATE SET finished_at_ms = excluded.finished_at_ms, row_id = excluded.row_id`,
+        walk,
+        last.finished_at_ms,
+        last.row_id,
+      );
+    }
+    return rows;
   }
 
-  /** No call that finished by then has answers any more. */
-  answersAreDropped(finishedByMs: number): void {
-    this.#sql.exec('UPDATE account SET answers_dropped_by_ms = MAX(answers_dropped_by_ms, ?)', finishedByMs);
-  }
-
-  #answersDroppedByMs(): number {
-    const sql = 'SELECT answers_dropped_by_ms AS at FROM account';
-    return this.#sql.exec<{ at: number }>(sql).toArray()[0]?.at ?? 0;
+  #placeOf(walk: Walk): { finishedAtMs: number; rowId: number } {
+    const sql = 'SELECT finished_at_ms AS finishedAtMs, row_id AS rowId FROM walks WHERE walk = ?';
+    const place = this.#sql.exec<{ finishedAtMs: number; rowId: number }>(sql, walk).toArray()[0];
+    return place ?? { finishedAtMs: -1, rowId: 0 };
   }
 
   /**
@@ -262,10 +341,9 @@ export class CallTable {
     ).rowsWritten;
   }
 
-  /** When the oldest finished call finished, of all and of those that may still have answers. */
-  oldestFinished(): { anyMs: number | null; withAnswerMs: number | null } {
-    const sql = 'SELECT MIN(finished_at_ms) AS at FROM calls WHERE finished_at_ms > ?';
-    const afterMs = (ms: number) => this.#sql.exec<{ at: number | null }>(sql, ms).one().at;
-    return { anyMs: afterMs(0), withAnswerMs: afterMs(this.#answersDroppedByMs()) };
+  /** When the oldest finished call finished; `null` if there is none. */
+  oldestFinishedMs(): number | null {
+    const sql = 'SELECT MIN(finished_at_ms) AS at FROM calls WHERE finished_at_ms IS NOT NULL';
+    return this.#sql.exec<{ at: number | null }>(sql).one().at;
   }
 }

@@ -17,6 +17,7 @@ import { KeyTable } from './keys.ts';
 import { LedgerTable } from './ledger.ts';
 import { MeterEventTable } from './meter-events.ts';
 import { OutboxTable } from './outbox.ts';
+import { PastCallTable } from './past-calls.ts';
 import { UsageHourTable } from './usage-hours.ts';
 
 export type Tables = ReturnType<typeof openTables>;
@@ -40,5 +41,6 @@ export function openTables(sql: SqlStorage) {
     corrections: new CorrectionTable(sql),
     events: new EventTable(sql),
     outbox: new OutboxTable(sql),
+    pastCalls: new PastCallTable(sql),
   };
 }

@@ -1,0 +1,121 @@
+/**
+ * Promise: of a customer with many calls the object keeps the newest, and of earlier ones what their retries need, for 48
+ * hours. Whatever else is asked of those is answered from D1.
+ */
+import { expect, it } from 'vitest';
+import { WHOLE_CALLS } from '../../durable-objects/customer/tables/calls.ts';
+import { answerText } from '../../src/contract/errors.ts';
+import type { Call } from '../../src/domain/call.ts';
+import { accepted, type Clockwork, withObject } from '../support/object.ts';
+import { NO_USAGE } from '../unit/fixtures.ts';
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+const START = Date.UTC(2027, 0, 31, 12);
+const PLAN = { name: 'P', limitType: 'BLOCK', limits: { standardCalls: 90_000, standardTokens: 9_000_000 } };
+const USED = { usage: { ...NO_USAGE, inputTokens: 3, responseTokens: 5 }, modelUsed: 'made/up' };
+/** D1 takes everything. */
+const somewhere = {
+  prepare: () => ({ bind: () => ({}) }),
+  batch: () => Promise.resolve([]),
+} as unknown as D1Database;
+
+const endsOf = (object: Clockwork, callId: string, atMs: number, report: object = USED) => {
+  const answer = object.end(callId, atMs, report);
+  return answer.ok ? { text: answerText(answer), replayed: answer.replayed } : answer.refusal.code;
+};
+const beginsOf = (object: Clockwork, callId: string, atMs: number, request: object = { feature: 'chat' }) => {
+  const answer = object.begin(callId, atMs, request);
+  return answer.ok ? { text: answerText(answer), replayed: answer.replayed } : answer.refusal.code;
+};
+
+/** Calls one a second, beginning with `first`, then an hour and more in which they become past; what D1 has of the first. */
+async function makePast(object: Clockwork, plan: { more?: () => void } = {}) {
+  const [begun, ended] = [beginsOf(object, 'first', START), endsOf(object, 'first', START + 1)];
+  const record = object.seen('first') as Call;
+  plan.more?.();
+  for (let n = 1; n <= WHOLE_CALLS + 50; n += 1) {
+    accepted(object.begin(`call-${n}`, START + n * SECOND));
+    accepted(object.end(`call-${n}`, START + n * SECOND + 1, USED));
+  }
+  for (let more = true; more; ) more = (await object.deliver(somewhere, START + HOUR / 2)).more;
+  const pastMs = START + 2 * HOUR;
+  for (let round = 0; round < 3; round += 1) object.housekeep(pastMs + round * SECOND);
+  return { begun, ended, record, nowMs: pastMs + 10 * SECOND };
+}
+
+it('retries of past calls get their answers for 48 hours, and the newest calls stay whole', async () => {
+  await withObject(PLAN, async (object) => {
+    const { begun, ended, nowMs } = await makePast(object);
+    expect([object.rows('calls'), object.rows('past_calls')]).toEqual([WHOLE_CALLS, 51]);
+    expect([object.seen('first'), object.call('first', nowMs)]).toEqual([null, null]);
+    await object.restart();
+    expect(beginsOf(object, 'first', nowMs)).toEqual({ ...(begun as object), replayed: true });
+    expect(endsOf(object, 'first', nowMs)).toEqual({ ...(ended as object), replayed: true });
+    expect(beginsOf(object, 'first', nowMs, { tags: ['other'] })).toBe('IDEMPOTENCY_KEY_CONFLICT');
+    expect(endsOf(object, 'first', nowMs, { usage: NO_USAGE })).toBe('CALL_ALREADY_FINALIZED');
+    for (let round = 0; round < 4; round += 1) object.housekeep(START + 50 * HOUR + round * SECOND);
+    expect(object.rows('past_calls')).toBe(0);
+    const late = object.begin(
+      'first',
+      START + 51 * HOUR,
+      { feature: 'chat' },
+      {
+        source: 'explicit',
+        callId: 'first' as never,
+        claimedAtMs: START,
+      },
+    );
+    expect(late).toMatchObject({ ok: false, refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
+  });
+});
+
+it('a past call is corrected, and gets savings, by the record of D1, unless that is older than the call was', async () => {
+  await withObject(PLAN, async (object) => {
+    const { begun, record, nowMs } = await makePast(object);
+    const behind = { ok: false, refusal: { code: 'SERVICE_UNAVAILABLE' } };
+    const older = { ...record, revision: record.revision - 1 };
+    expect(object.reverseCall('first', nowMs, older)).toMatchObject(behind);
+    expect(object.compress('first', nowMs, older)).toMatchObject(behind);
+    expect(object.compress('first', nowMs)).toMatchObject({ ok: false, refusal: { code: 'CALL_NOT_FOUND' } });
+    expect(accepted(object.compress('first', nowMs, record)).savedTokens).toBe(6);
+    expect(object.seen('first')?.compression).toMatchObject({ savedTokens: 6 });
+    accepted(object.reverseCall('first', nowMs + 1));
+    expect(object.rows("past_calls WHERE call_id = 'first'")).toBe(0);
+    expect(beginsOf(object, 'first', nowMs + 2)).toEqual({ ...(begun as object), replayed: true });
+  });
+});
+
+it('calls that something waits for stay whole: timed out ones may end late, and D1 may not have the others', async () => {
+  await withObject(PLAN, async (object) => {
+    const { nowMs } = await makePast(object, {
+      more: () => {
+        accepted(object.begin('late', START + 2));
+      },
+    });
+    expect(object.seen('late')?.status).toBe('TIMEOUT');
+    expect(endsOf(object, 'late', nowMs)).toMatchObject({ replayed: false });
+  });
+  await withObject(PLAN, async (object) => {
+    const waiting = () => object.query("INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('call', 'first', 9e15)");
+    accepted(object.begin('first', START));
+    accepted(object.end('first', START + 1, USED));
+    for (let n = 1; n <= WHOLE_CALLS; n += 1) {
+      accepted(object.begin(`call-${n}`, START + n * SECOND));
+      accepted(object.end(`call-${n}`, START + n * SECOND + 1, USED));
+    }
+    for (let more = true; more; ) more = (await object.deliver(somewhere, START + HOUR / 2)).more;
+    waiting();
+    object.housekeep(START + 2 * HOUR);
+    expect(object.seen('first')?.status).toBe('COMPLETED');
+  });
+});
+
+it('calls in the window of a rolling limit stay, so that they are counted', async () => {
+  const rollingCalls = { limit: WHOLE_CALLS + 90, windowSeconds: 86_400 };
+  await withObject({ ...PLAN, rollingCalls }, async (object) => {
+    const { nowMs } = await makePast(object);
+    expect(object.rows('past_calls')).toBe(0);
+    expect(accepted(object.begin('next', nowMs)).rateLimits?.rollingCalls.used).toBe(WHOLE_CALLS + 52);
+  });
+});
