@@ -4,7 +4,7 @@
  */
 
 /** Runs a statement in the object's database. */
-export type Query = (sql: string) => readonly object[];
+type Query = (sql: string) => readonly object[];
 
 interface Written {
   query: Query;
