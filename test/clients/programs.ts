@@ -42,6 +42,8 @@ export interface Program {
   packageName: string;
   /** The version that runs by default. */
   version: string;
+  /** Packages that it needs beside, with their versions. */
+  beside?: Record<string, string>;
   /** The package is complete only after its own script. */
   hasScript: boolean;
   /** Settings in its environment. */
@@ -149,4 +151,27 @@ const mastra: Program = {
   ],
 };
 
-export const CLIENTS: readonly Program[] = [claude, codex, mastra];
+const AI_SDK_SCRIPT = 'ai-sdk.mjs';
+
+const aiSdk: Program = {
+  id: 'ai-sdk',
+  title: 'AI SDK',
+  packageName: '@ai-sdk/openai',
+  version: '4.0.118',
+  beside: { ai: '7.0.173' },
+  hasScript: false,
+  env: ({ url, key }) => ({ CALLMETER_URL: url, CALLMETER_KEY: key }),
+  prepare: ({ installed }) => copyFile(join(import.meta.dirname, AI_SDK_SCRIPT), join(installed, AI_SDK_SCRIPT)),
+  turns: ({ installed }) => [
+    {
+      does: 'transcribes a recording, with segments',
+      command: process.execPath,
+      args: [join(installed, AI_SDK_SCRIPT)],
+      prints: ['text: This ', 'segments: 1, the first from 0'],
+      calls: 1,
+      routes: ['POST /v1/audio/transcriptions'],
+    },
+  ],
+};
+
+export const CLIENTS: readonly Program[] = [claude, codex, mastra, aiSdk];

@@ -68,9 +68,9 @@ export async function runProgram(
     home: join(folder, 'home'),
     work: join(folder, 'work'),
   };
-  const { title, packageName, hasScript } = program;
+  const { title, packageName, beside, hasScript } = program;
   await Promise.all([place.home, place.work].map((path) => mkdir(path)));
-  const packages = { dependencies: { [packageName]: version }, withScripts: hasScript ? [packageName] : [] };
+  const packages = { dependencies: { ...beside, [packageName]: version }, withScripts: hasScript ? [packageName] : [] };
   await npmInstall(place.installed, packages, (seconds) => progress(`${title}: installing ${version} (${seconds} s)`));
   const access = { url: world.relay.url, key: world.key };
   await program.prepare(place, access);

@@ -86,6 +86,7 @@ export interface Transcript {
   /** The answer: JSON, or text. */
   body: Fields | string;
   frames: Frame[];
+  /** The tokens of the usage; 0 of a model that bills seconds. */
   inputTokens: number;
   outputTokens: number;
 }
@@ -96,8 +97,8 @@ const TEXT = 'This transcription is made up: no model was asked.';
 export function makeTranscript({ model, response_format: format = 'json' }: Fields, bytes: number): Transcript {
   const seconds = Math.ceil(bytes / MP3_BYTES_PER_SECOND);
   const isWhisper = /^whisper/.test(String(model));
-  const inputTokens = seconds * AUDIO_TOKENS_PER_SECOND;
-  const outputTokens = tokensAtMost(TEXT, chooseVocabulary('openai', String(model)));
+  const inputTokens = isWhisper ? 0 : seconds * AUDIO_TOKENS_PER_SECOND;
+  const outputTokens = isWhisper ? 0 : tokensAtMost(TEXT, chooseVocabulary('openai', String(model)));
   const tokens = {
     type: 'tokens',
     input_tokens: inputTokens,
