@@ -10,7 +10,7 @@ import { ServiceUnavailable } from '../src/platform/unavailable.ts';
 const RETRY_MS = 5 * MINUTE_MS;
 
 /** Callers get 503: the newer release will answer. */
-export class NewerState extends ServiceUnavailable {}
+class NewerState extends ServiceUnavailable {}
 
 /** Throws if the version of what is stored is not one that this release knows. */
 export function assertKnown(stored: string, version: number, newestKnown: number): void {

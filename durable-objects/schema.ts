@@ -12,13 +12,13 @@ import { assertKnown } from './newer-state.ts';
 export type Migration = string | { sql: string; rewrite: RewriteRows };
 
 /** The last rewritten row, as the migration itself names it; `null` before the first. */
-export type RewritePlace = string | number | null;
+type RewritePlace = string | number | null;
 
 /**
  * Rewrites at most `rowsMax` rows after a place, in one transaction. Returns the place of the last one; `null` if no row
  * is left.
  */
-export type RewriteRows = (sql: SqlStorage, after: RewritePlace, rowsMax: number) => RewritePlace;
+type RewriteRows = (sql: SqlStorage, after: RewritePlace, rowsMax: number) => RewritePlace;
 
 /** Rows of one transaction: commands wait for it. */
 const ROWS_PER_TRANSACTION = 100;

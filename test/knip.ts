@@ -27,7 +27,7 @@ const TESTS = [
   'test/bench/floor-worker.js',
   'test/browser/shared.ts',
   'test/crash/serve.ts',
-  'test/e2e/prepared-state.ts',
+  'test/e2e/{prepared-state,rewriting-worker}.ts',
   'test/mutants/same-examples.ts',
   'test/runtimes/program.ts',
   'test/support/{helps,worker-setup}.ts',

@@ -3,7 +3,7 @@
  * with the rows that they rewrote. It is only bundled and run locally; no deployment has this entry point.
  */
 import { MIGRATIONS } from '../../durable-objects/customer/migrations.ts';
-import type { Migration, RewriteRows } from '../../durable-objects/schema.ts';
+import type { Migration } from '../../durable-objects/schema.ts';
 import service, { Customer as ServiceCustomer } from '../../src/index.ts';
 
 export {
@@ -18,7 +18,7 @@ export {
   WebhookEndpoint,
 } from '../../src/index.ts';
 
-const rewrite: RewriteRows = (sql, after, rowsMax) => {
+const rewrite: Extract<Migration, object>['rewrite'] = (sql, after, rowsMax) => {
   const rows = sql.exec<{ rowid: number }>(
     'SELECT rowid FROM calls WHERE rowid > ? ORDER BY rowid LIMIT ?',
     after ?? 0,
