@@ -20,7 +20,8 @@ export const KINDS = {
 } as const;
 export type Kind = keyof typeof KINDS;
 
-export const OUTCOMES = {
+/** What an answer amounts to. */
+const OUTCOMES = {
   yes: 'answered as usual, and D1 has it within seconds',
   later: 'answered as usual, and D1 has it once this is back',
   degraded: 'answered from the built-in catalog or without reviews, and the answer says so',
@@ -29,7 +30,7 @@ export const OUTCOMES = {
   '502': "the vendor's failure, and the call is recorded as failed",
   fails: 'the run fails, deletes no history, and the next one does its work',
 } as const;
-export type Outcome = keyof typeof OUTCOMES;
+type Outcome = keyof typeof OUTCOMES;
 
 export interface Outage {
   /** What is away. */
@@ -81,7 +82,8 @@ export function outageTable(): string {
   const rows = Object.values(OUTAGES).map((outage) =>
     line([outage.away, ...kinds.map((kind) => expectedOutcome(outage, kind))]),
   );
-  const meanings = Object.entries(OUTCOMES).map(([outcome, meaning]) => `- \`${outcome}\`: ${meaning}.`);
+  const words = Object.entries(OUTCOMES).sort(([one], [other]) => (one < other ? -1 : 1));
+  const meanings = words.map(([outcome, meaning]) => `- \`${outcome}\`: ${meaning}.`);
   const table = [line(['Away', ...Object.values(KINDS)]), `|${'---|'.repeat(kinds.length + 1)}`, ...rows];
   return [...table, '', ...meanings].join('\n');
 }
