@@ -261,7 +261,7 @@ export class CallTable {
     const rows = this.#walk('past', Math.min(finishedByMs, newestMs - 1), rowsMax);
     const settled = rows.flatMap(({ record, begin_fingerprint: begin, end_fingerprint: end, is_needed }) => {
       const call = JSON.parse(record) as Call;
-      // Of a call of the service its own retries need more, a line of a batch may be recorded again for days.
+      // Retries of a call of the service need the whole call, and a line of a batch may be recorded again for days.
       const hasRetries = call.openedBy === undefined;
       const isKept = !hasRetries && (begin !== '' || call.pricingMode === 'batch');
       return is_needed === 1 || call.countedAlone || isKept ? [] : [{ call, hasRetries, fingerprints: { begin, end } }];
