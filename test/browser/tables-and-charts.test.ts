@@ -57,6 +57,38 @@ test('on a phone a row is a card: its name and its figure on one line, the rest 
   await close();
 });
 
+test('on a phone each card shows the figure by which the list is sorted', async () => {
+  const { page, complaints, close } = await signedIn({ ...PHONE, colorScheme: 'dark' });
+  for (const [sort, label] of [
+    ['cost', 'Period cost'],
+    ['lastCall', 'Last call'],
+    ['worstMeter', 'Worst meter'],
+  ] as const) {
+    await page.goto(`${ORG}/customers?sort=${sort}`);
+    const cards = page.getByRole('row').filter({ has: page.getByRole('rowheader') });
+    const shown = cards.locator(`[data-label="${label}"]:visible`);
+    expect([sort, await shown.count()]).toEqual([sort, await cards.count()]);
+    expect(await cards.count()).toBeGreaterThan(2);
+    expect(await page.getByRole('columnheader', { name: label }).getAttribute('aria-sort')).toBe('descending');
+  }
+  expect(await violations(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+test('a sparkline says dollars of a cost, and calls of calls', async () => {
+  const { page, complaints, close } = await signedIn({ viewport: { width: 1440, height: 900 } });
+  const titles = () => page.locator('svg.spark title').allTextContents();
+  await page.goto(`${ORG}/customers`);
+  const costs = await titles();
+  expect(costs.length).toBeGreaterThan(2);
+  expect(costs.filter((title) => !/: from \$[\d,.]+ to \$[\d,.]+/.test(title))).toEqual([]);
+  await page.goto('/console');
+  expect(await titles()).toEqual([expect.stringMatching(/^Calls a day of .+: from [\d,]+ calls? to [\d,]+ calls?/)]);
+  expect(complaints).toEqual([]);
+  await close();
+});
+
 test('on a wide screen the rows of calls are low, and the head stays in view', async () => {
   const { page, complaints, close } = await signedIn({ viewport: { width: 1440, height: 900 } });
   await page.goto(`${ORG}/calls`);
