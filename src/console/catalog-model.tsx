@@ -285,7 +285,7 @@ const History: FC<{ prices: readonly RecordedPrice[]; nowMs: number }> = ({ pric
             cell: ({ effectiveFrom, recordedAtMs }) =>
               effectiveFrom ? <Day day={effectiveFrom} /> : <Time at={recordedAtMs} nowMs={nowMs} />,
           },
-          { title: 'Release', cell: ({ catalogVersion }) => catalogVersion },
+          { title: 'Release', cell: ({ catalogVersion }) => <Code>{catalogVersion}</Code> },
           {
             title: 'Snapshot',
             cell: ({ snapshotId }) => <Code>{snapshotId.slice(snapshotId.lastIndexOf('@') + 1)}</Code>,

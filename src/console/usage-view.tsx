@@ -13,7 +13,7 @@ import { Ranking } from '../ui/small-charts.tsx';
 import { CostStat, costText, isCostUnknown, KnownCost } from './cost.tsx';
 import { ModelName } from './model-name.tsx';
 
-export interface GroupUsage {
+interface GroupUsage {
   name: Child;
   calls: number;
   unpricedCalls: number;
@@ -131,7 +131,7 @@ function modelParts({ models, others }: UsageCourse): { name: string; course: Co
   return [...named, ...rest];
 }
 
-export const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({
+const UsageRanking: FC<{ title: string; groups: readonly GroupUsage[]; total: NanoUsd }> = ({
   title,
   groups,
   total,

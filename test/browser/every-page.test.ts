@@ -17,7 +17,7 @@ import { sharedServer } from './server.ts';
 /** Data for the console's script: not pages. */
 const DATA_ROUTES = ['/search/list'];
 const VISITORS = 2;
-const VISITS_MS_MAX = 400_000;
+const VISITS_MS_MAX = 600_000;
 const SIGN_IN = { name: 'sign-in', path: '/console', status: 200 };
 
 const LOOKS = [
