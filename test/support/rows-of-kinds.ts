@@ -10,6 +10,8 @@ interface Written {
   query: Query;
   count: number;
   nowMs: number;
+  /** The time between copied calls. */
+  stepMs?: number;
   /** Columns of copied calls that are to be others, as SQL. */
   changed?: Record<string, string>;
 }
@@ -31,14 +33,15 @@ function copy({ query, count }: Written, table: string, where: string, changed: 
     FROM numbers CROSS JOIN (SELECT * FROM ${table} WHERE ${where} LIMIT 1) made`);
 }
 
-/** Calls of the status that began so long ago, a millisecond apart. */
+/** Calls of the status, the newest of which began so long ago. */
 function copyCalls(written: Written, status: string, agoMs = HOUR, changed: Record<string, string> = {}): void {
-  const startMs = written.nowMs - agoMs;
+  const { nowMs, stepMs = 1 } = written;
+  const atMs = `${nowMs - agoMs} - n * ${stepMs}`;
   copy(written, 'calls', `status = ${status}`, {
     call_id: `'copy-' || n`,
-    started_at_ms: `${startMs} + n`,
-    deadline_at_ms: `${written.nowMs + DAY} + n`,
-    finished_at_ms: `IIF(made.finished_at_ms IS NULL, NULL, ${startMs} + n)`,
+    started_at_ms: atMs,
+    deadline_at_ms: `${nowMs + DAY} + n`,
+    finished_at_ms: `IIF(made.finished_at_ms IS NULL, NULL, ${atMs})`,
     ...written.changed,
     ...changed,
   });
