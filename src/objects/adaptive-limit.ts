@@ -2,14 +2,16 @@
  * class AdaptiveLimit: how many commands may wait at the same time, found from how long they wait.
  *
  * A queue that is soon worked off is a burst, and nothing is refused for it. A queue that stands means more work than
- * can be done: if for a while no command was answered in about its usual time, fewer may wait, period by period, down to
- * a few; each period without such a queue lets more wait again. Only the fastest command of a period counts (as in CoDel,
- * RFC 8289), so one that is slow for a reason of its own changes nothing. A period without an answer tells nothing.
+ * can be done: if for a while nearly every command was answered later than usual, fewer may wait, period by period, down
+ * to a few; each period without such a queue lets more wait again. Some commands that are slow for a reason of their own
+ * change nothing. A period without an answer tells nothing.
  */
 
 const PERIOD_MS = 250;
-/** The queue stands if the fastest command of a period took so much longer than usual. */
-const STANDING_MS = 100;
+/** A command is late if it took so much longer than usual. */
+const LATE_MS = 100;
+/** The queue stands if more than this share of a period's commands was late. */
+const LATE_SHARE = 0.75;
 /** A queue that stands for less time is a burst. */
 const BURST_MS = 1_000;
 /** So many may always wait, so that an isolate that judges wrongly still serves. */
@@ -26,8 +28,9 @@ export class AdaptiveLimit {
   /** Commands that began to wait in this period. */
   #entered = 0;
   #periodStartMs = Number.NEGATIVE_INFINITY;
-  /** The least delay of a command that was answered in this period; infinite if none was. */
-  #leastMs = Number.POSITIVE_INFINITY;
+  /** Commands that were answered in this period, and those of them that were late. */
+  #answered = 0;
+  #late = 0;
   /** The start of the first period in which the queue stood; `null` if it did not stand in the last one. */
   #standsSinceMs: number | null = null;
 
@@ -57,7 +60,8 @@ export class AdaptiveLimit {
 
   /** A command was answered, so much later than usual. */
   noteDelay(beyondUsualMs: number, nowMs: number): void {
-    this.#leastMs = Math.min(this.#leastMs, beyondUsualMs);
+    this.#answered += 1;
+    if (beyondUsualMs > LATE_MS) this.#late += 1;
     this.#judge(nowMs);
   }
 
@@ -68,16 +72,17 @@ export class AdaptiveLimit {
     if (this.#waiting === 0 && lastedMs >= BURST_MS) {
       this.#standsSinceMs = null;
       this.#limit = this.#waitingMax;
-    } else if (this.#leastMs <= STANDING_MS) {
+    } else if (this.#answered > 0 && this.#late <= this.#answered * LATE_SHARE) {
       this.#standsSinceMs = null;
       this.#limit = Math.min(this.#waitingMax, Math.ceil(this.#limit * MORE));
-    } else if (this.#leastMs !== Number.POSITIVE_INFINITY) {
+    } else if (this.#answered > 0) {
       this.#standsSinceMs ??= this.#periodStartMs;
       if (nowMs - this.#standsSinceMs >= BURST_MS)
         this.#limit = Math.max(WAITING_ALWAYS, Math.floor(Math.min(this.#limit, this.#waitedMost) * FEWER));
     }
     this.#periodStartMs = nowMs;
-    this.#leastMs = Number.POSITIVE_INFINITY;
+    this.#answered = 0;
+    this.#late = 0;
     this.#waitedMost = this.#waiting;
     this.#entered = 0;
   }

@@ -9,6 +9,8 @@ const WAITING_MAX = 200;
 const ALWAYS = 8;
 const PERIOD_MS = 250;
 
+const times = (count: number, delayMs: number) => Array.from({ length: count }, () => delayMs);
+
 /** A limit with a clock of its own, and the commands that wait. */
 class Queue {
   readonly #limit = new AdaptiveLimit(WAITING_MAX);
@@ -23,14 +25,15 @@ class Queue {
     return entered;
   }
 
-  /** A period later so many commands are answered, each with this delay beyond the usual one. */
-  answer(count: number, delayMs: number): void {
-    this.#nowMs += PERIOD_MS;
-    for (let answered = 0; answered < count; answered += 1) {
+  /** At the end of a period commands are answered, with these delays beyond the usual one. */
+  answer(delaysMs: readonly number[]): void {
+    this.#nowMs += PERIOD_MS - 1;
+    for (const delayMs of delaysMs) {
       this.#limit.noteDelay(delayMs, this.#nowMs);
       this.#limit.leave();
     }
-    this.waiting -= count;
+    this.waiting -= delaysMs.length;
+    this.#nowMs += 1;
   }
 }
 
@@ -41,24 +44,24 @@ test('at rest as many commands may wait as the bound says', () => {
 test('a queue that is worked off within a second is a burst, and the next burst has the same room', () => {
   const queue = new Queue();
   queue.fill();
-  for (let period = 1; period <= 3; period += 1) queue.answer(WAITING_MAX / 4, period * PERIOD_MS);
+  for (let period = 1; period <= 3; period += 1) queue.answer(times(WAITING_MAX / 4, period * PERIOD_MS));
   expect(queue.fill()).toBe((WAITING_MAX * 3) / 4);
 });
 
-test('while some command of each period is answered in about its usual time, nothing is refused', () => {
+test('while a quarter of the commands of each period are answered in about their usual time, nothing is refused', () => {
   const queue = new Queue();
   queue.fill(100);
   for (let period = 0; period < 20; period += 1) {
-    queue.answer(1, 100);
-    expect(queue.fill(1)).toBe(1);
+    queue.answer([100, 101, 2_000, 2_000]);
+    expect(queue.fill(4)).toBe(4);
   }
 });
 
-test('while the fastest command of every period is late, fewer and fewer may wait, but always a few', () => {
+test('while every command of each period is late, fewer and fewer may wait, but always a few', () => {
   const queue = new Queue();
   const room = Array.from({ length: 20 }, () => {
     queue.fill();
-    queue.answer(queue.waiting, 101);
+    queue.answer(times(queue.waiting, 101));
     return queue.fill();
   });
   expect(room.slice(0, 3)).toEqual([WAITING_MAX, WAITING_MAX, WAITING_MAX]);
@@ -69,7 +72,7 @@ test('while the fastest command of every period is late, fewer and fewer may wai
 test('if nothing is answered at all, as many may wait as before', () => {
   const queue = new Queue();
   queue.fill(100);
-  for (let period = 0; period < 40; period += 1) queue.answer(0, 0);
+  for (let period = 0; period < 40; period += 1) queue.answer([]);
   expect(queue.waiting + queue.fill()).toBe(WAITING_MAX);
 });
 
@@ -77,13 +80,13 @@ test('commands that are never answered do not shut out the others for good', () 
   const queue = new Queue();
   for (let period = 0; period < 20; period += 1) {
     queue.fill();
-    queue.answer(queue.waiting - ALWAYS, 2_000);
+    queue.answer(times(queue.waiting - ALWAYS, 2_000));
   }
   // These stay.
   expect(queue.waiting).toBe(ALWAYS);
   for (let period = 0; period < 20; period += 1) {
     expect(queue.fill(1)).toBe(1);
-    queue.answer(1, 0);
+    queue.answer([0]);
   }
   expect(queue.waiting + queue.fill()).toBe(WAITING_MAX);
 });
@@ -92,10 +95,10 @@ test('after a queue that stood, all may wait again once nobody waited for a seco
   const queue = new Queue();
   for (let period = 0; period < 20; period += 1) {
     queue.fill();
-    queue.answer(queue.waiting, 2_000);
+    queue.answer(times(queue.waiting, 2_000));
   }
-  queue.answer(queue.waiting, 2_000);
-  for (let period = 0; period < 4; period += 1) queue.answer(0, 0);
+  queue.answer(times(queue.waiting, 2_000));
+  for (let period = 0; period < 4; period += 1) queue.answer([]);
   expect(queue.fill()).toBe(WAITING_MAX);
 });
 
@@ -103,11 +106,11 @@ test('after a queue that stood, all may wait again within five seconds of answer
   const queue = new Queue();
   for (let period = 0; period < 20; period += 1) {
     queue.fill();
-    queue.answer(queue.waiting, 2_000);
+    queue.answer(times(queue.waiting, 2_000));
   }
   for (let period = 0; period < 20; period += 1) {
     queue.fill(2);
-    queue.answer(1, 0);
+    queue.answer([0]);
   }
   expect(queue.waiting + queue.fill()).toBe(WAITING_MAX);
 });
