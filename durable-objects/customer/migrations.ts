@@ -247,8 +247,8 @@ export const MIGRATIONS: readonly Migration[] = [
     text TEXT NOT NULL
   );
 
-  -- The vendors' answers in call_answers, in the order in which they were stored; bytes are NULL once one gave way to later ones.
-  CREATE TABLE kept_answers (place INTEGER PRIMARY KEY AUTOINCREMENT, call_id TEXT NOT NULL UNIQUE, bytes INTEGER);
+  -- The vendors' answers that call_answers has or had: where each ends, if they stand one after the other.
+  CREATE TABLE kept_answers (end_byte INTEGER PRIMARY KEY, call_id TEXT NOT NULL UNIQUE, bytes INTEGER NOT NULL);
 
   -- Calls of which only retries ask here, as D1 has them: what their retries need (tables/past-calls.ts).
   CREATE TABLE past_calls (

@@ -6,6 +6,7 @@
  */
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
+import { NEVER_MS } from '../../src/domain/period.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { COUNTED_MS } from './tables/counted-prompts.ts';
 import { FORM_RETENTION_MS } from './tables/forms.ts';
@@ -75,8 +76,9 @@ export function prune(
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
-  const isBusy = calls.nextInWalk('past') !== null;
-  return nextMs === null ? null : Math.max(nextMs, nowMs + (isBusy ? BUSY_INTERVAL_MS : INTERVAL_MS));
+  const wholeMs = calls.nextInWalk('past');
+  if (wholeMs !== null) return Math.max(Math.min(nextMs ?? NEVER_MS, wholeMs + WHOLE_MS), nowMs + BUSY_INTERVAL_MS);
+  return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
 }
 
 /** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
@@ -96,7 +98,10 @@ function dropAnswers({ calls, keptAnswers }: Tables, finishedByMs: number): numb
   return callIds.length;
 }
 
-/** When the oldest row of all tables is past its retention; `null` where there are no rows. */
+/**
+ * When the oldest row of all tables is past its retention; `null` if there are no rows. Calls that are to become past do so in
+ * a round after that, or after many calls.
+ */
 export function nextPruneMs({
   calls,
   batchHolds,
@@ -113,7 +118,6 @@ export function nextPruneMs({
     oldestMs === null ? null : oldestMs + retentionMs;
   const times = [
     after({ oldestMs: calls.nextInWalk('drop answers'), retentionMs: ANSWER_RETENTION_MS }),
-    after({ oldestMs: calls.nextInWalk('past'), retentionMs: WHOLE_MS }),
     after({ oldestMs: pastCalls.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
     after({ oldestMs: calls.oldestFinishedMs(), retentionMs: CALL_RETENTION_MS }),
     after({ oldestMs: batchHolds.oldestExpiredMs(), retentionMs: BATCH_HOLD_RETENTION_MS }),

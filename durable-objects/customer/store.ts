@@ -184,7 +184,6 @@ export class CustomerStore {
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
       this.#tables.forms.rolledBack();
-      this.#tables.keptAnswers.rolledBack();
       this.#size.rolledBack();
       this.#accountChanged = false;
       this.#account = undefined;

@@ -3,6 +3,7 @@
  * statement reads as many rows beside ten thousand rows of a kind as beside ten, or has a bound.
  */
 import { expect, test } from 'vitest';
+import { WHOLE_CALLS } from '../../durable-objects/customer/tables/calls.ts';
 import { ENTRIES_MAX } from '../../src/domain/payers.ts';
 import { accepted, type Clockwork, type RowsRead, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -31,12 +32,19 @@ const PLANS: Record<string, object> = {
   'custom meters': { limitType: 'NONE', customMeters: METERS },
 };
 
-/** An outbox that waits is of objects whose projector is away: no bench has it. */
+/** No bench has these: an outbox that waits is of objects whose projector is away, and the others take space, not time. */
 const ALL_KINDS: typeof KINDS = {
   ...KINDS,
   'changes of calls that wait': ({ query, count, nowMs }) =>
     query(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
       INSERT INTO outbox (place, kind, id, queued_at_ms) SELECT 1000 + n, 'call', 'waits-' || n, ${nowMs} FROM numbers`),
+  'past calls': ({ query, count, nowMs }) =>
+    query(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+      INSERT INTO past_calls (call_id, status, finished_at_ms, facts, begin_fingerprint)
+      SELECT 'past ' || n, 'COMPLETED', ${nowMs - HOUR} + n, '{}', '' FROM numbers`),
+  'kept answers of vendors': ({ query, count }) =>
+    query(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
+      INSERT INTO kept_answers (end_byte, call_id, bytes) SELECT 100000 * n, 'kept ' || n, 100000 FROM numbers`),
 };
 
 const PRICE = { available: true as const, card: rateCard({ input: '1000', output: '1000' }) };
@@ -68,9 +76,13 @@ const BOUNDED: Record<string, number> = {
   // A charge that gives back finds in the ledger which credits paid.
   'SELECT record FROM ledger WHERE unit = ? ORDER BY entry_id DESC': ENTRIES_MAX,
   // A round of the housekeeping, which looks at 500 calls.
-  'SELECT finished_at_ms AS at FROM calls WHERE finished_at_ms > ? AND finished_at_ms <= ?': 500,
+  'SELECT rowid AS row_id': 1_501,
   'DELETE FROM call_answers WHERE call_id IN': 1_002,
-  'UPDATE calls SET begin_answer = NULL, end_answer = NULL': 501,
+  'DELETE FROM kept_answers WHERE call_id IN': 1_002,
+  'DELETE FROM past_calls WHERE place IN': 501,
+  'UPDATE calls SET begin_answer = NULL, end_answer = NULL': 1_501,
+  // The newest calls of the customer, which stay whole.
+  'SELECT started_at_ms AS at FROM calls ORDER BY started_at_ms DESC': 2 * WHOLE_CALLS,
   // What an operator's page of one customer lists, and counts.
   'SELECT record FROM calls ORDER BY started_at_ms DESC': 41,
   'SELECT entry_id, record FROM ledger ORDER BY entry_id DESC': 50,

@@ -97,7 +97,10 @@ it('calls that something waits for stay whole: timed out ones may end late, and 
     expect(endsOf(object, 'late', nowMs)).toMatchObject({ replayed: false });
   });
   await withObject(PLAN, async (object) => {
-    const waiting = () => object.query("INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('call', 'first', 9e15)");
+    const waiting = () => {
+      object.query("INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('call', 'first', 9e15)");
+      object.query("UPDATE calls SET change_place = (SELECT MAX(place) FROM outbox) WHERE call_id = 'first'");
+    };
     accepted(object.begin('first', START));
     accepted(object.end('first', START + 1, USED));
     for (let n = 1; n <= WHOLE_CALLS; n += 1) {

@@ -1,6 +1,9 @@
 /**
  * Vendors' answers to calls that the service made itself, for retries of their requests: at most 64 MiB of a customer. The
  * oldest give way to later ones, whatever their calls cost, and it stays known which calls had one.
+ *
+ * Answers stand one after the other, in the order in which they were kept. Each row says where its answer ends, so the end
+ * of the last one tells which have given way, and nothing is summed.
  */
 import type { CallId } from '../../../src/domain/ids.ts';
 import { assertFits, utf8Bytes } from '../../stored-value.ts';
@@ -11,24 +14,21 @@ const PART_LENGTH = 500_000;
 
 export class KeptAnswerTable {
   readonly #sql: SqlStorage;
-  /** Bytes of all answers; `undefined` until they are read. */
-  #bytes: number | undefined;
-  /** Answers up to this place gave way, or are gone. */
-  #gonePlace = 0;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
   }
 
   keep(callId: CallId, text: string): void {
+    const before = this.#endByte();
     const bytes = utf8Bytes(text);
-    this.#bytes = this.#bytesNow() + bytes;
-    this.#sql.exec('INSERT INTO kept_answers (call_id, bytes) VALUES (?, ?)', callId, bytes);
+    const end = before + bytes;
+    this.#sql.exec('INSERT INTO kept_answers (end_byte, call_id, bytes) VALUES (?, ?, ?)', end, callId, bytes);
     for (const [part, piece] of partsOf(text).entries()) {
       assertFits('a part of a kept answer', piece);
       this.#sql.exec('INSERT INTO call_answers (call_id, part, text) VALUES (?, ?, ?)', callId, part, piece);
     }
-    while (this.#bytes > KEPT_BYTES_MAX) this.#bytes -= this.#dropOldest();
+    this.#giveWay(before - KEPT_BYTES_MAX, end - KEPT_BYTES_MAX);
   }
 
   find(callId: CallId): string | null {
@@ -39,8 +39,8 @@ export class KeptAnswerTable {
 
   /** Whether the call's answer gave way to later ones. */
   hasGivenWay(callId: CallId): boolean {
-    const sql = 'SELECT 1 FROM kept_answers WHERE call_id = ? AND bytes IS NULL';
-    return this.#sql.exec(sql, callId).toArray().length > 0;
+    const sql = 'SELECT 1 FROM kept_answers WHERE call_id = ? AND end_byte - bytes < ?';
+    return this.#sql.exec(sql, callId, this.#endByte() - KEPT_BYTES_MAX).toArray().length > 0;
   }
 
   /** Drops the answers of calls, also that they had one. */
@@ -48,32 +48,21 @@ export class KeptAnswerTable {
     const ids = JSON.stringify(callIds);
     this.#sql.exec('DELETE FROM call_answers WHERE call_id IN (SELECT value FROM json_each(?))', ids);
     this.#sql.exec('DELETE FROM kept_answers WHERE call_id IN (SELECT value FROM json_each(?))', ids);
-    this.#bytes = undefined;
   }
 
-  rolledBack(): void {
-    this.#bytes = undefined;
-    this.#gonePlace = 0;
+  /** Where the last answer ends. */
+  #endByte(): number {
+    return this.#sql.exec<{ at: number | null }>('SELECT MAX(end_byte) AS at FROM kept_answers').one().at ?? 0;
   }
 
-  #bytesNow(): number {
-    this.#bytes ??= this.#sql
-      .exec<{ bytes: number }>('SELECT COALESCE(SUM(bytes), 0) AS bytes FROM kept_answers')
-      .one().bytes;
-    return this.#bytes;
-  }
-
-  /** Returns the bytes that it had. */
-  #dropOldest(): number {
-    const sql =
-      'SELECT place, call_id, bytes FROM kept_answers WHERE place > ? AND bytes IS NOT NULL ORDER BY place LIMIT 1';
-    const { place, call_id, bytes } = this.#sql
-      .exec<{ place: number; call_id: string; bytes: number }>(sql, this.#gonePlace)
-      .one();
-    this.#sql.exec('DELETE FROM call_answers WHERE call_id = ?', call_id);
-    this.#sql.exec('UPDATE kept_answers SET bytes = NULL WHERE place = ?', place);
-    this.#gonePlace = place;
-    return bytes;
+  /** Removes the texts of answers that begin before `toByte`; those that begin before `fromByte` are gone already. */
+  #giveWay(fromByte: number, toByte: number): void {
+    if (toByte <= 0) return;
+    const sql = 'SELECT call_id, end_byte - bytes AS begins FROM kept_answers WHERE end_byte > ? ORDER BY end_byte';
+    for (const { call_id, begins } of this.#sql.exec<{ call_id: string; begins: number }>(sql, fromByte)) {
+      if (begins >= toByte) return;
+      this.#sql.exec('DELETE FROM call_answers WHERE call_id = ?', call_id);
+    }
   }
 }
 
