@@ -15,7 +15,7 @@ import { AdaptiveLimit } from './adaptive-limit.ts';
 /** The most begins that wait in an isolate, however fast they are served. */
 const WAITING_MAX = 1_000;
 /** The same for one object. */
-export const WAITING_FOR_OBJECT_MAX = 512;
+const WAITING_FOR_OBJECT_MAX = 512;
 /** The most objects whose usual delay an isolate remembers. */
 const OBJECTS_MAX = 10_000;
 const RETRY_SECONDS = 1;

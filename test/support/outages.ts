@@ -4,7 +4,7 @@
  */
 
 /** The isolate has read the configuration before, unless the kind says otherwise. */
-export const KINDS = {
+const KINDS = {
   begin: 'Begin',
   beginCold: 'Begin, cold isolate',
   beginKeyed: 'Begin, own key',
