@@ -61,6 +61,15 @@ test.each([0, 3, 200])('with %i calls in the window, an object that has counted 
   }),
 );
 
+test('an object that counts its calls keeps them in parts of the window', () =>
+  withObject(LIMITED, async (object) => {
+    for (let n = 0; n < 200; n += 1) accepted(object.begin(`c${n}`, T0 + n * SECOND));
+    await forget(object);
+    accepted(object.end('c0', T0 + 201 * SECOND));
+    const parts = `SELECT json_array_length(begin_figures, '$.begun.parts') AS n FROM account`;
+    expect(object.query<{ n: number }>(parts)).toEqual([{ n: 4 }]);
+  }));
+
 test('under a plan with a longer window, the calls from before count', () =>
   withObject({ name: 'P', limitType: 'NONE', rollingCalls: { limit: 5, windowSeconds: 1 } }, async (object) => {
     for (let n = 0; n < 3; n += 1) accepted(object.begin(`c${n}`, T0 + n * 10 * SECOND));

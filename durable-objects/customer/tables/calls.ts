@@ -194,7 +194,7 @@ export class CallTable {
       .exec<{ firstMs: number; lastMs: number; calls: number }>(
         `SELECT MIN(started_at_ms) AS firstMs, MAX(started_at_ms) AS lastMs, COUNT(*) AS calls FROM calls
          WHERE started_at_ms > ?1 AND (started_at_ms <= ?2 OR status NOT IN ('NOT_ALLOWED', 'REVERSED'))
-         GROUP BY started_at_ms / ?3 ORDER BY 1`,
+         GROUP BY started_at_ms / CAST(?3 AS INTEGER) ORDER BY 1`,
         sinceMs,
         begunBefore(COUNTED_ROWS_MAX) ?? 0,
         withinMs,
