@@ -9,7 +9,7 @@
 
 const PERIOD_MS = 250;
 /** A command is late if it took so much longer than usual. */
-const LATE_MS = 100;
+const LATE_MS = 250;
 /** The queue stands if more than this share of a period's commands was late. */
 const LATE_SHARE = 0.75;
 /** A queue that stands for less time is a burst. */

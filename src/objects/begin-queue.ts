@@ -13,9 +13,9 @@ import { MINUTE_MS } from '../platform/time.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
 
 /** The most begins that wait in an isolate, however fast they are served. */
-const WAITING_MAX = 1_000;
+const WAITING_MAX = 2_048;
 /** The same for one object. */
-const WAITING_FOR_OBJECT_MAX = 512;
+const WAITING_FOR_OBJECT_MAX = 1_024;
 /** The most objects whose usual delay an isolate remembers. */
 const OBJECTS_MAX = 10_000;
 const RETRY_SECONDS = 1;

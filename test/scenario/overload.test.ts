@@ -9,12 +9,12 @@ import { bindings, operator } from '../support/worker.ts';
 import { type Faults, faultyApi } from './faulty-bindings.ts';
 
 /** The most begins that wait for one object in an isolate. */
-const WAITING_MAX = 512;
+const WAITING_MAX = 1_024;
 const SATURATED_MS_MAX = 60_000;
 const PLAN = {
   name: 'P',
   limitType: 'BLOCK',
-  limits: { standardCalls: 1_000, premiumCalls: 1_000 },
+  limits: { standardCalls: 10_000, premiumCalls: 10_000 },
   customMeters: { CUSTOM1: { included: 1_000 } },
 };
 

@@ -52,7 +52,7 @@ test('while a quarter of the commands of each period are answered in about their
   const queue = new Queue();
   queue.fill(100);
   for (let period = 0; period < 20; period += 1) {
-    queue.answer([100, 101, 2_000, 2_000]);
+    queue.answer([250, 251, 2_000, 2_000]);
     expect(queue.fill(4)).toBe(4);
   }
 });
@@ -61,7 +61,7 @@ test('while every command of each period is late, fewer and fewer may wait, but 
   const queue = new Queue();
   const room = Array.from({ length: 20 }, () => {
     queue.fill();
-    queue.answer(times(queue.waiting, 101));
+    queue.answer(times(queue.waiting, 251));
     return queue.fill();
   });
   expect(room.slice(0, 3)).toEqual([WAITING_MAX, WAITING_MAX, WAITING_MAX]);

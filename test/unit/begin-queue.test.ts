@@ -7,7 +7,7 @@ import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { beginQueue, inBeginQueue, refuseBegin } from '../../src/objects/begin-queue.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
 
-const WAITING_MAX = 1_000;
+const WAITING_MAX = 2_048;
 const CUSTOMERS = 10;
 
 beforeEach(forgetAll);

@@ -58,6 +58,10 @@ beforeAll(async () => {
   await call('far', { modelUsed: 'house-model' });
   await call('far', { modelUsed: 'house-model' });
   await call('other', { modelUsed: 'another-model' });
+  const { callId } = (await quiet.api.send('beginCall', { body: { customerId: 'calm', feature: 'chat' } })).data;
+  const used = { modelUsed: 'gpt-6-luna', inputTokens: 1_000, responseTokens: 100 };
+  await quiet.api.send('endCall', { body: { callId, ...used } });
+  await deliverToD1(quiet.organizationId, 'calm');
   // Counts no longer.
   const reversed = await call('other', { modelUsed: 'another-model' });
   await tenant.api.send('reverseCall', { params: { callId: reversed }, body: { reason: 'a test' } });

@@ -170,9 +170,14 @@ describe('on the day of the switch', () => {
     const path = `/console/organizations/${tenant.organizationId}/models`;
     const { text } = await visitor.read(path);
     expect(text).toMatch(/Switched by the autopilot[\s\S]*small[\s\S]*openai\/gpt-4o-mini[\s\S]*openai\/gpt-6-luna/);
-    expect(text).toContain(
-      'small: openai/gpt-6-luna switch=official days=14 max=0 from=openai/gpt-4o-mini at=2026-12-31T00:00:00.000Z',
+    inForce();
+    const before = (await readModels(tenant))?.aliases?.small;
+    expect(before).toContainEqual(
+      expect.objectContaining({ model: 'openai/gpt-6-luna', switchedFrom: 'openai/gpt-4o-mini' }),
     );
+    expect((await visitor.submit(path, path)).status).toBe(303);
+    inForce();
+    expect((await readModels(tenant))?.aliases?.small).toEqual(before);
     const back = await visitor.submit(path, `${path}/switch-back`, { mapping: 'small', model: 'openai/gpt-6-luna' });
     expect(back.status).toBe(303);
     inForce();

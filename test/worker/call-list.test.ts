@@ -194,7 +194,7 @@ describe("the console's list", () => {
       const { items } = await list(tenant, asApi(filter));
       expect(items.length).toBeGreaterThan(0);
       const { html, text } = await visitor.read(listPath(filter));
-      const links = [...html.matchAll(/<th[^>]*><a href="[^"]*\/calls\/([^"]+)"/g)].map(([, id = '']) =>
+      const links = [...html.matchAll(/<th[^>]*><span class="whole"><a href="[^"]*\/calls\/([^"]+)"/g)].map(([, id = '']) =>
         decodeURIComponent(id),
       );
       expect(links).toEqual(callIds(items));

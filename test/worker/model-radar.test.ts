@@ -387,7 +387,7 @@ describe('where models are named', () => {
     const pages = `/console/organizations/${tenant.organizationId}`;
     expect((await visitor.read('/console')).html).toContain(`href="${pages}/ending-models"`);
     const { text: list, html } = await visitor.read(`${pages}/ending-models`);
-    expect(list).toMatch(/claude-sonnet-4-5-20250929\s+6 days left\s+6\s+2026-11-30/);
+    expect(list).toMatch(/claude-sonnet-4-5-20250929\s+6 days left\s+6\s+30 Nov 2026/);
     const ending = (
       await tenant.operator.send('readOrganizationModelRadar', {
         params: { org: tenant.organizationId },
