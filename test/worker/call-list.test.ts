@@ -194,8 +194,8 @@ describe("the console's list", () => {
       const { items } = await list(tenant, asApi(filter));
       expect(items.length).toBeGreaterThan(0);
       const { html, text } = await visitor.read(listPath(filter));
-      const links = [...html.matchAll(/<th[^>]*><span class="whole"><a href="[^"]*\/calls\/([^"]+)"/g)].map(([, id = '']) =>
-        decodeURIComponent(id),
+      const links = [...html.matchAll(/<th[^>]*><span class="whole"><a href="[^"]*\/calls\/([^"]+)"/g)].map(
+        ([, id = '']) => decodeURIComponent(id),
       );
       expect(links).toEqual(callIds(items));
       const cost = items.reduce((sum, { costUsdNano }) => sum + BigInt(costUsdNano ?? 0), 0n);
