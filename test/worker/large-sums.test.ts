@@ -104,9 +104,12 @@ describe('an organization whose costs exceed 64 bits', () => {
   test("is shown on the operator's pages", async () => {
     const visitor = new Visitor();
     await visitor.signIn();
-    // 6,001 calls of 4 million dollars.
-    const dollars = '24004000000';
-    for (const path of ['/console', `/console/organizations/${tenant.organizationId}`]) {
+    // 6,001 calls of 4 million dollars, and one of 0.2 cents.
+    const shown = [
+      ['/console', '24004000000.002'],
+      [`/console/organizations/${tenant.organizationId}`, '24004000000'],
+    ] as const;
+    for (const [path, dollars] of shown) {
       const { html } = await visitor.read(path);
       expect([path, html.includes(`value="${dollars}"`)]).toEqual([path, true]);
     }
@@ -168,7 +171,7 @@ describe('an organization whose figures cannot be read', () => {
     await bindings.DB.prepare(
       `INSERT INTO organization_days (organization_id, dimension, day_ms, key, calls, unpriced_calls, input_tokens, cached_input_tokens,
          output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd)
-       VALUES (?, 'model', ?, 'm', 1, 0, 0, 0, 0, 0, 0, 1e300, 0)`,
+       VALUES (?, 'outcome', ?, 'COMPLETED', 1, 0, 0, 0, 0, 0, 0, 1e300, 0)`,
     )
       .bind(broken.organizationId, Math.floor(Date.now() / 86_400_000) * 86_400_000 - 86_400_000)
       .run();
@@ -176,6 +179,6 @@ describe('an organization whose figures cannot be read', () => {
     await visitor.signIn();
     const { text } = await visitor.read('/console');
     expect(text).toMatch(/Broken figures.*cannot be read/);
-    expect(text).toContain('whale');
+    expect(text).toContain('$24,004,000,000.00');
   });
 });
