@@ -3,7 +3,7 @@
  *
  * A queue that is soon worked off is a burst, and nothing is refused for it. A queue that stands means more work than
  * can be done: if for a while nearly every command was answered later than usual, fewer may wait, period by period, down
- * to a few; each period without such a queue lets more wait again. Some commands that are slow for a reason of their own
+ * to some; each period without such a queue lets more wait again. Some commands that are slow for a reason of their own
  * change nothing. A period without an answer tells nothing.
  */
 
@@ -15,7 +15,7 @@ const LATE_SHARE = 0.75;
 /** A queue that stands for less time is a burst. */
 const BURST_MS = 1_000;
 /** So many may always wait, so that an isolate that judges wrongly still serves. */
-const WAITING_ALWAYS = 8;
+const WAITING_ALWAYS = 64;
 const FEWER = 0.75;
 const MORE = 1.25;
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { AdaptiveLimit } from '../../src/objects/adaptive-limit.ts';
 
 const WAITING_MAX = 200;
-const ALWAYS = 8;
+const ALWAYS = 64;
 const PERIOD_MS = 250;
 
 const times = (count: number, delayMs: number) => Array.from({ length: count }, () => delayMs);
