@@ -84,7 +84,9 @@ test('a sparkline says dollars of a cost, and calls of calls', async () => {
   expect(costs.length).toBeGreaterThan(2);
   expect(costs.filter((title) => !/: from \$[\d,.]+ to \$[\d,.]+/.test(title))).toEqual([]);
   await page.goto('/console');
-  expect(await titles()).toEqual([expect.stringMatching(/^Calls a day of .+: from [\d,]+ calls? to [\d,]+ calls?/)]);
+  const calls = await titles();
+  expect(calls.length).toBeGreaterThan(0);
+  expect(calls.filter((title) => !/^Calls a day of .+: from [\d,]+ calls? to [\d,]+ calls?/.test(title))).toEqual([]);
   expect(complaints).toEqual([]);
   await close();
 });
