@@ -77,16 +77,17 @@ export const CostStat: FC<CostStatProps> = ({ costNanoUsd, unpricedCalls, provis
   );
 };
 
-/** From this ratio on, a change reads "times as much" instead of percent. */
+/** From this ratio on, a change reads "times as much" or "times as many" instead of percent. */
 const TIMES_FROM = 2;
 /** The smallest change, as a share, that is shown as one. */
 const SAME_BELOW = 0.01;
 
-/** The change of an amount or a count since the period before, in words; `null` if both are zero. */
+/** The change since the period before, in words, of an amount (a bigint) or a count; `null` if both are zero. */
 export function changeWords({ now, before }: { now: bigint | number; before: bigint | number }): string | null {
   if (before <= 0) return now > 0 ? 'new' : null;
   const ratio = Number(now) / Number(before);
   if (Math.abs(ratio - 1) < SAME_BELOW) return 'as before';
-  if (ratio >= TIMES_FROM) return `${count(Math.round(ratio * 10) / 10)} times as much`;
+  if (ratio >= TIMES_FROM)
+    return `${count(Math.round(ratio * 10) / 10)} times as ${typeof now === 'bigint' ? 'much' : 'many'}`;
   return ratio > 1 ? `up ${percent(ratio - 1)}` : `down ${percent(1 - ratio)}`;
 }
