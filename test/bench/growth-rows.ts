@@ -156,7 +156,10 @@ async function writeRows(stateDir: string, { kind, rows, objectId }: Subject): P
   const query = (sql: string) => db.prepare(sql).all();
   const nowMs = Date.now();
   KINDS[kind]?.({ query, count: rows, nowMs, stepMs: STEP_MS, changed: SMALL_CALL });
-  db.exec(`UPDATE account SET begin_figures = NULL, answers_dropped_by_ms = ${nowMs - ANSWERS_MS}`);
+  db.exec('UPDATE account SET begin_figures = NULL');
+  // The calls stay as they are: the walks of the housekeeping have passed them.
+  db.exec(`INSERT OR REPLACE INTO walks (walk, finished_at_ms, row_id)
+    VALUES ('drop answers', ${nowMs - ANSWERS_MS}, 0), ('past', ${nowMs}, 0)`);
   db.exec('COMMIT');
 }
 
