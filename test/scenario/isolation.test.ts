@@ -245,10 +245,10 @@ describe(`the fuzz of one organization, with the seed ${seed}`, () => {
       const { method, path, headers, body } = fuzzRequest(random, targets);
       const request = requestOf(path, method, headers, body);
       if (!request) return;
-      // The catalog, the list of organizations and the items that need attention in all of them belong to nobody. An
-      // address may lead there by `..`.
+      // The catalog, the list of organizations, the search of it and the items that need attention in all of them belong to
+      // nobody. An address may lead there by `..`.
       const { pathname } = new URL(request.url);
-      if (/^\/operator\/(organizations\/?$|catalog|events|health|attention)/.test(pathname)) return;
+      if (/^\/operator\/(organizations\/?$|search|catalog|events|health|attention)/.test(pathname)) return;
       const response = (await worker.fetch(request as never)) as unknown as Response;
       const text = await response.text();
       statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
