@@ -1,10 +1,10 @@
 /**
- * Every page of the console in light and dark mode, at phone width, and in forced colours: none scrolls sideways, logs
- * an error or violates an accessibility rule. A page is loaded once and then shown in each of these ways, which only
- * style sheets change.
+ * Every page of the console in light and dark mode, on a desk, a tablet and a phone, and in forced colours: none scrolls
+ * sideways, logs an error or violates an accessibility rule, and all write dates in one style. A page is loaded once and
+ * then shown in each of these ways, which only style sheets change.
  */
 import { Hono } from 'hono';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { CONSOLE_PATH, type ConsoleEnv } from '../../src/console/context.ts';
 import { mountPages } from '../../src/console/pages.ts';
@@ -17,12 +17,13 @@ import { sharedServer } from './server.ts';
 /** Data for the console's script: not pages. */
 const DATA_ROUTES = ['/search/list'];
 const VISITORS = 2;
-const VISITS_MS_MAX = 400_000;
+const VISITS_MS_MAX = 600_000;
 const SIGN_IN = { name: 'sign-in', path: '/console', status: 200 };
 
 const LOOKS = [
   { look: 'light', width: 1440, height: 900, colorScheme: 'light', forcedColors: 'none' },
   { look: 'dark', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'none' },
+  { look: 'tablet', width: 820, height: 1100, colorScheme: 'dark', forcedColors: 'none' },
   { look: 'phone', width: 360, height: 740, colorScheme: 'light', forcedColors: 'none' },
   { look: 'large-phone', width: 390, height: 844, colorScheme: 'dark', forcedColors: 'none' },
   { look: 'high-contrast', width: 1440, height: 900, colorScheme: 'dark', forcedColors: 'active' },
@@ -61,6 +62,7 @@ async function look({ page, complaints }: Watched, { name, path, status }: Visit
   complaints.length = 0;
   const answered = (await page.goto(path))?.status();
   if (answered !== status) complaints.push(`status ${answered}`);
+  complaints.push(...(await foreignDates(page)));
   for (const { look, width, height, colorScheme, forcedColors } of LOOKS) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme, forcedColors });
@@ -69,12 +71,32 @@ async function look({ page, complaints }: Watched, { name, path, status }: Visit
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     );
     if (overhang !== 0) complaints.push(`${overhang} pixels beside the window`);
-    complaints.push(...(await violations(page)));
+    complaints.push(...(await violations(page)), ...(await brokenTimes(page)));
     const own = found[look];
     if (!own) continue;
     own.seen += 1;
     own.faults.push(...complaints.splice(0).map((fault) => [name, fault]));
   }
+}
+
+/** Dates of another style than `20 Nov 2026`. Ids, names of models, releases and citations keep what they have. */
+async function foreignDates(page: Page): Promise<string[]> {
+  const texts = await page.evaluate<string[]>(`[...document.querySelectorAll('main *')]
+    .filter((one) => !one.closest('pre, code, a, time, svg, .id') && one.children.length === 0)
+    .map((one) => one.textContent.trim())`);
+  return texts.filter((text) => /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z)?$/.test(text)).map((text) => `the date ${text}`);
+}
+
+/** Times in tables that take more than two lines: the time, and its distance from now. */
+function brokenTimes(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll('main td time, main th time')]
+    .filter((time) => {
+      const range = document.createRange();
+      range.selectNodeContents(time);
+      const tops = [...range.getClientRects()].map(({ top }) => top).sort((a, b) => a - b);
+      return tops.filter((top, at) => at === 0 || top - tops[at - 1] > 8).length > 2;
+    })
+    .map((time) => 'the time over several lines ' + time.textContent)`);
 }
 
 test('the pages are all that the console has', () => {
