@@ -7,7 +7,7 @@ import { readHealth } from '../../operator/health.ts';
 import { readHealthHistory } from '../../operator/health-history.ts';
 import { log } from '../../platform/log.ts';
 import { byteSize, count, duration, plural } from '../../ui/format.ts';
-import { Badge, Card, Facts, Notice, Time } from '../../ui/parts.tsx';
+import { Badge, Card, Day, Facts, Notice, Time } from '../../ui/parts.tsx';
 import { Table } from '../../ui/table.tsx';
 import { type ConsoleContext, type ConsoleEnv, organizationPath } from '../context.ts';
 import { HealthHistoryView } from '../health-history-view.tsx';
@@ -134,7 +134,7 @@ export function mountHealth(app: Hono<ConsoleEnv>): void {
                     <Badge tone={archive.isLate ? 'bad' : 'good'}>{archive.isLate ? 'late' : 'in order'}</Badge>,
                   ],
                   ['Closed days that it lacks', archive.days === 0 ? 'none' : count(archive.days)],
-                  ['The oldest', archive.oldestDay ?? undefined],
+                  ['The oldest', archive.oldestDay === null ? undefined : <Day day={archive.oldestDay} />],
                   ['Erasures to apply', archive.erasures === 0 ? 'none' : count(archive.erasures)],
                 ]}
               />
