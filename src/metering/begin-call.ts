@@ -3,6 +3,7 @@
  * that the service makes itself begin in `gateway/service-calls/begin.ts`, under keys of the same kinds.
  */
 
+import { inBeginQueue } from '../admission/begin-queue.ts';
 import { findModelLimits } from '../catalog/limits.ts';
 import { matchModel } from '../catalog/matching.ts';
 import type { Catalog } from '../catalog/model.ts';
@@ -20,7 +21,6 @@ import { takeLabels } from '../domain/labels.ts';
 import type { PricingMode } from '../domain/pricing.ts';
 import { TIERS } from '../domain/tiers.ts';
 import { ask, type CustomerStub, customerByName, rememberOwner } from '../objects/addresses.ts';
-import { inBeginQueue } from '../objects/begin-queue.ts';
 import { underClaim } from '../objects/claims.ts';
 import { sendCommand } from '../objects/command-text.ts';
 import type { BeginCommand, CallKey, TierHints } from '../objects/customer-commands.ts';
@@ -28,9 +28,6 @@ import type { Caller } from './caller.ts';
 import { derivedKeyHash, explicitKey, hashPayload, isReservedKey } from './idempotency.ts';
 import { closedName, openMappings } from './key-limits.ts';
 import { withClaimedStripe } from './stripe-customers.ts';
-
-/** For modules that check requests and do not know objects. */
-export { refuseBegin } from '../objects/begin-queue.ts';
 
 type CallType = BeginCommand['callType'];
 

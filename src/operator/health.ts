@@ -3,6 +3,7 @@
  * refused by it, how far the archive is behind, and which organizations take most of D1.
  */
 
+import { beginQueue } from '../admission/begin-queue.ts';
 import { currentCatalog } from '../config/catalog.ts';
 import { databaseNames } from '../config/database.ts';
 import type { Complete } from '../contract/complete.ts';
@@ -13,7 +14,6 @@ import type { Env } from '../env.ts';
 import { readArchiveBacklog } from '../history/archive/days.ts';
 import { closedBeforeMs } from '../history/archive/run.ts';
 import { readDatabaseSizes, readSchemaVersion } from '../history/sizes.ts';
-import { beginQueue } from '../objects/begin-queue.ts';
 import type { ProjectorState } from '../objects/projector-commands.ts';
 import { projectorState } from '../objects/projectors.ts';
 import { errorText } from '../platform/log.ts';

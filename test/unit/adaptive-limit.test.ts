@@ -3,7 +3,7 @@
  * seconds.
  */
 import { expect, test } from 'vitest';
-import { AdaptiveLimit } from '../../src/objects/adaptive-limit.ts';
+import { AdaptiveLimit } from '../../src/admission/adaptive-limit.ts';
 
 const WAITING_MAX = 200;
 const ALWAYS = 64;

@@ -27,6 +27,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
     holds: 'what the Worker knows of objects',
     imports: ['types:catalog', 'contract', 'domain', 'platform'],
   },
+  admission: { holds: 'how many calls begin at a time', imports: ['contract', 'domain', 'platform'] },
   config: {
     holds: 'what operators set, and the way to D1',
     imports: ['catalog', 'contract', 'domain', 'platform', 'types:env'],
@@ -44,6 +45,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
   metering: {
     holds: 'the use cases of applications, and whose credential a request has',
     imports: [
+      'admission',
       'config',
       'history',
       'objects',
@@ -59,6 +61,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
   gateway: {
     holds: 'every call that the service makes itself',
     imports: [
+      'admission',
       'metering',
       'config',
       'history',
@@ -94,6 +97,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
   operator: {
     holds: 'the use cases of operators',
     imports: [
+      'admission',
       'events',
       'readings',
       'metering',
@@ -132,7 +136,18 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
   // Faces.
   http: {
     holds: 'the API, and its description',
-    imports: ['operator', 'events', 'readings', 'gateway', 'metering', 'lookup', 'contract', 'platform', 'types:env'],
+    imports: [
+      'operator',
+      'events',
+      'readings',
+      'gateway',
+      'metering',
+      'lookup',
+      'admission',
+      'contract',
+      'platform',
+      'types:env',
+    ],
   },
   ui: { holds: 'furniture of all pages', imports: ['contract', 'domain', 'platform'] },
   console: {

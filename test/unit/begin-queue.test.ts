@@ -3,8 +3,8 @@
  * a vendor is not in the queue.
  */
 import { beforeEach, expect, test } from 'vitest';
+import { beginQueue, inBeginQueue, refuseBegin } from '../../src/admission/begin-queue.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
-import { beginQueue, inBeginQueue, refuseBegin } from '../../src/objects/begin-queue.ts';
 import { forgetAll } from '../../src/platform/isolate-memory.ts';
 
 const WAITING_MAX = 2_048;

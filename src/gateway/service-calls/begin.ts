@@ -3,6 +3,7 @@
  * the request is a retry.
  */
 
+import { inBeginQueue } from '../../admission/begin-queue.ts';
 import type { Session } from '../../config/credentials.ts';
 import { holderName } from '../../config/session-token.ts';
 import type { BeginCallData, BeginCallRequest } from '../../contract/calls.ts';
@@ -16,7 +17,6 @@ import type { Caller } from '../../metering/caller.ts';
 import { explicitKey, sessionKeyHash } from '../../metering/idempotency.ts';
 import { withClaimedStripe } from '../../metering/stripe-customers.ts';
 import { ask, type CustomerStub, customerByName } from '../../objects/addresses.ts';
-import { inBeginQueue } from '../../objects/begin-queue.ts';
 import { sendCommand } from '../../objects/command-text.ts';
 import type {
   Admission,

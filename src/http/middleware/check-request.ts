@@ -3,10 +3,10 @@
  * 401, 406, 403, 415, 413, 400). The metering interface and the gateway share these checks; an `ApiStyle` holds their differences.
  */
 import type { z } from 'zod';
+import { admitBegin } from '../../admission/begin-queue.ts';
 import { MEDIA_TYPE } from '../../contract/envelope.ts';
 import type { Refusal, Result } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operations.ts';
-import { refuseBegin } from '../../metering/begin-call.ts';
 import type { Credential } from '../../metering/credentials.ts';
 import { requireChange } from '../../metering/key-changes.ts';
 import { DRAIN_BYTES_MAX, drain, LINGER_BYTES_MAX } from '../../platform/bytes.ts';
@@ -78,7 +78,7 @@ export async function checkRequest(c: AppContext, style: ApiStyle, operation: Ro
   const isCsv = operation.csv === true && prefersCsv(header);
   // A refusal is JSON, whatever type was asked for.
   if (typed) c.set('mediaType', accepted ?? MEDIA_TYPE);
-  const full = operation.beginsCall ? refuseBegin() : null;
+  const full = operation.beginsCall ? await admitBegin() : null;
   const authenticated = full ?? (await requireCredential(c, operation.security));
   const acceptable = typed && authenticated.ok && !isCsv ? requireAccept(accepted) : authenticated;
   const checked = acceptable.ok ? await checkInput(c, style, operation) : acceptable;

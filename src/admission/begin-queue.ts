@@ -1,9 +1,8 @@
 /**
- * The begins of calls that wait for customers' objects: how many may wait in this isolate and for each object, and how
- * long the oldest has waited. One more is refused before it claims or records anything.
+ * The begins of calls that wait, for their turn in this isolate and then for their customers' objects: how many may wait,
+ * and how long the oldest has waited. One more is refused before it claims or records anything.
  *
- * Only the wait for an object counts, and not the vendor's request after it. Ends, increments and hand-overs are never
- * refused: they take their share of processor and object first, and fewer begins are left room for.
+ * The vendor's request after it does not count. Ends, increments and hand-overs neither wait here nor are refused.
  */
 import { refuse } from '../contract/errors.ts';
 import type { CustomerKey } from '../domain/ids.ts';
@@ -11,6 +10,7 @@ import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
 import { AdaptiveLimit } from './adaptive-limit.ts';
+import { Turns } from './turns.ts';
 
 /** The most begins that wait in an isolate, however fast they are served. */
 const WAITING_MAX = 2_048;
@@ -45,6 +45,9 @@ interface ObjectQueue {
 }
 
 const queue = remember(() => ({
+  turns: new Turns(),
+  /** Of begins that wait for their turn. */
+  line: new AdaptiveLimit(WAITING_MAX),
   limit: new AdaptiveLimit(WAITING_MAX),
   objects: new BoundedMap<string, ObjectQueue>(OBJECTS_MAX),
   /** When each begin that waits began to, the oldest first. */
@@ -55,9 +58,26 @@ const queue = remember(() => ({
 /** Makes an object's part of a begin, and measures its delay. */
 type Timed = <Result>(ofObject: () => PromiseLike<Result>) => Promise<Result>;
 
-/** The refusal of a begin, known before its request is read: too many wait in this isolate; `null` if there is room. */
-export function refuseBegin() {
-  return queue.value.limit.hasRoom(Date.now()) ? null : refused(Date.now());
+/**
+ * Waits for the turn of a request that begins a call, before it is read: `null` then; or at once the refusal if too many
+ * wait in this isolate.
+ */
+export async function admitBegin(): Promise<ReturnType<typeof refused> | null> {
+  const { turns, line, limit, sinceMs } = queue.value;
+  const startedMs = Date.now();
+  if (!line.hasRoom(startedMs) || !limit.hasRoom(startedMs)) return refused(startedMs);
+  const waiting = Symbol();
+  sinceMs.set(waiting, startedMs);
+  line.enter();
+  try {
+    await turns.next();
+    return null;
+  } finally {
+    const nowMs = Date.now();
+    line.noteDelay(nowMs - startedMs, nowMs);
+    line.leave();
+    sinceMs.delete(waiting);
+  }
 }
 
 /** Makes a begin that waits for its customer's object; refuses it if too many wait, in this isolate or for the object. */
