@@ -8,19 +8,24 @@
  */
 
 const PERIOD_MS = 250;
-/** A command is late if it took so much longer than usual. */
-const LATE_MS = 250;
 /** The queue stands if more than this share of a period's commands was late. */
 const LATE_SHARE = 0.75;
 /** A queue that stands for less time is a burst. */
 const BURST_MS = 1_000;
-/** So many may always wait, so that an isolate that judges wrongly still serves. */
-const WAITING_ALWAYS = 64;
 const FEWER = 0.75;
 const MORE = 1.25;
 
+export interface LimitBounds {
+  /** The most that may wait. */
+  waitingMax: number;
+  /** So many may always wait, so that an isolate that judges wrongly still serves. */
+  waitingAlways: number;
+  /** A command is late if it took so much longer than usual. */
+  lateMs: number;
+}
+
 export class AdaptiveLimit {
-  readonly #waitingMax: number;
+  readonly #bounds: LimitBounds;
   #limit: number;
   #waiting = 0;
   /** The most that waited in this period. */
@@ -34,9 +39,9 @@ export class AdaptiveLimit {
   /** The start of the first period in which the queue stood; `null` if it did not stand in the last one. */
   #standsSinceMs: number | null = null;
 
-  constructor(waitingMax: number) {
-    this.#waitingMax = waitingMax;
-    this.#limit = waitingMax;
+  constructor(bounds: LimitBounds) {
+    this.#bounds = bounds;
+    this.#limit = bounds.waitingMax;
   }
 
   /**
@@ -45,7 +50,7 @@ export class AdaptiveLimit {
    */
   hasRoom(nowMs: number): boolean {
     this.#judge(nowMs);
-    return this.#waiting < (this.#entered === 0 ? this.#waitingMax : this.#limit);
+    return this.#waiting < (this.#entered === 0 ? this.#bounds.waitingMax : this.#limit);
   }
 
   enter(): void {
@@ -61,7 +66,7 @@ export class AdaptiveLimit {
   /** A command was answered, so much later than usual. */
   noteDelay(beyondUsualMs: number, nowMs: number): void {
     this.#answered += 1;
-    if (beyondUsualMs > LATE_MS) this.#late += 1;
+    if (beyondUsualMs > this.#bounds.lateMs) this.#late += 1;
     this.#judge(nowMs);
   }
 
@@ -71,14 +76,14 @@ export class AdaptiveLimit {
     if (lastedMs < PERIOD_MS) return;
     if (this.#waiting === 0 && lastedMs >= BURST_MS) {
       this.#standsSinceMs = null;
-      this.#limit = this.#waitingMax;
+      this.#limit = this.#bounds.waitingMax;
     } else if (this.#answered > 0 && this.#late <= this.#answered * LATE_SHARE) {
       this.#standsSinceMs = null;
-      this.#limit = Math.min(this.#waitingMax, Math.ceil(this.#limit * MORE));
+      this.#limit = Math.min(this.#bounds.waitingMax, Math.ceil(this.#limit * MORE));
     } else if (this.#answered > 0) {
       this.#standsSinceMs ??= this.#periodStartMs;
       if (nowMs - this.#standsSinceMs >= BURST_MS)
-        this.#limit = Math.max(WAITING_ALWAYS, Math.floor(Math.min(this.#limit, this.#waitedMost) * FEWER));
+        this.#limit = Math.max(this.#bounds.waitingAlways, Math.floor(Math.min(this.#limit, this.#waitedMost) * FEWER));
     }
     this.#periodStartMs = nowMs;
     this.#answered = 0;

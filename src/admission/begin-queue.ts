@@ -9,16 +9,20 @@ import type { CustomerKey } from '../domain/ids.ts';
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
 import { MINUTE_MS } from '../platform/time.ts';
-import { AdaptiveLimit } from './adaptive-limit.ts';
+import { AdaptiveLimit, type LimitBounds } from './adaptive-limit.ts';
+import { callsUnderWay } from './calls-under-way.ts';
 import { Turns } from './turns.ts';
 
-/** The most begins that wait in an isolate, however fast they are served. */
-const WAITING_MAX = 2_048;
-/** The same for one object. */
-const WAITING_FOR_OBJECT_MAX = 1_024;
+/** Begins that wait for their turn. That nearly all of them wait has no other reason than too much work. */
+const FOR_TURN: LimitBounds = { waitingMax: 2_048, waitingAlways: 16, lateMs: 50 };
+/** Begins that wait for objects, and those of them that wait for one. */
+const FOR_OBJECTS: LimitBounds = { waitingMax: 2_048, waitingAlways: 64, lateMs: 250 };
+const FOR_OBJECT: LimitBounds = { ...FOR_OBJECTS, waitingMax: 1_024 };
 /** The most objects whose usual delay an isolate remembers. */
 const OBJECTS_MAX = 10_000;
 const RETRY_SECONDS = 1;
+/** What so many vendors answer is read in a few turns of the event loop, however many begins start meanwhile. */
+const READ_IN_TIME = 64;
 
 /** The least delay of begins at an object in this minute and the one before it. */
 class UsualDelay {
@@ -45,10 +49,10 @@ interface ObjectQueue {
 }
 
 const queue = remember(() => ({
-  turns: new Turns(),
+  turns: new Turns({ now: Date.now, wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)) }),
   /** Of begins that wait for their turn. */
-  line: new AdaptiveLimit(WAITING_MAX),
-  limit: new AdaptiveLimit(WAITING_MAX),
+  line: new AdaptiveLimit(FOR_TURN),
+  limit: new AdaptiveLimit(FOR_OBJECTS),
   objects: new BoundedMap<string, ObjectQueue>(OBJECTS_MAX),
   /** When each begin that waits began to, the oldest first. */
   sinceMs: new Map<symbol, number>(),
@@ -70,7 +74,7 @@ export async function admitBegin(): Promise<ReturnType<typeof refused> | null> {
   sinceMs.set(waiting, startedMs);
   line.enter();
   try {
-    await turns.next();
+    if (callsUnderWay() > READ_IN_TIME) await turns.next();
     return null;
   } finally {
     const nowMs = Date.now();
@@ -88,7 +92,7 @@ export async function inBeginQueue<Result>(
   const { limit, objects, sinceMs } = queue.value;
   const name = `${organizationId}:${customerId}`;
   const known = objects.get(name);
-  const object = known ?? { limit: new AdaptiveLimit(WAITING_FOR_OBJECT_MAX), usual: new UsualDelay() };
+  const object = known ?? { limit: new AdaptiveLimit(FOR_OBJECT), usual: new UsualDelay() };
   if (!known) objects.set(name, object);
   const startedMs = Date.now();
   if (!limit.hasRoom(startedMs) || !object.limit.hasRoom(startedMs)) return refused(startedMs);

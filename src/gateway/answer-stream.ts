@@ -3,6 +3,7 @@
  * within the hold on the balance, and ends the call with its usage.
  */
 
+import { countUnderWay } from '../admission/calls-under-way.ts';
 import { pricedParts } from '../catalog/prices.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
@@ -71,6 +72,7 @@ export function answerStream(
   const ended = Promise.withResolvers<void>();
   // Keeps this Worker reading when the caller has left.
   caller.defer(ended.promise);
+  countUnderWay(ended.promise);
   const hold = streamHold(run, current.attempt);
   const onEnd = async (outcome: StreamOutcome) => {
     try {

@@ -6,6 +6,7 @@
  * is always ended: not even a fault of Callmeter leaves a hold behind.
  */
 
+import { countUnderWay } from '../admission/calls-under-way.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
@@ -44,6 +45,7 @@ import {
 
 export function runCall(run: Run): Promise<GatewayAnswer> {
   const work = carryOut(run);
+  countUnderWay(work);
   // Continues after the caller has left, so that the vendor's work is recorded.
   run.caller.defer(work.catch(() => undefined));
   return work;

@@ -13,7 +13,7 @@ const times = (count: number, delayMs: number) => Array.from({ length: count }, 
 
 /** A limit with a clock of its own, and the commands that wait. */
 class Queue {
-  readonly #limit = new AdaptiveLimit(WAITING_MAX);
+  readonly #limit = new AdaptiveLimit({ waitingMax: WAITING_MAX, waitingAlways: ALWAYS, lateMs: 250 });
   #nowMs = 0;
   waiting = 0;
 

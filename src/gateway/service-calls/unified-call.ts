@@ -3,6 +3,7 @@
  * the prompt, and a retry never reaches the vendor twice.
  */
 
+import { countUnderWay } from '../../admission/calls-under-way.ts';
 import { modelToRecord } from '../../catalog/prices.ts';
 import { currentCatalog } from '../../config/catalog.ts';
 import type { BeginCallData, EndCallData } from '../../contract/calls.ts';
@@ -145,6 +146,7 @@ export async function makeCall(
     keyed,
   });
   caller.defer(work.catch(() => undefined));
+  countUnderWay(work);
   return work;
 }
 
