@@ -50,7 +50,7 @@ interface ObjectQueue {
 
 const queue = remember(() => ({
   turns: new Turns({ now: Date.now, wait: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)) }),
-  /** Of begins that wait for their turn. */
+  /** Limits the begins that wait for their turn. */
   line: new AdaptiveLimit(FOR_TURN),
   limit: new AdaptiveLimit(FOR_OBJECTS),
   objects: new BoundedMap<string, ObjectQueue>(OBJECTS_MAX),

@@ -48,7 +48,7 @@ export class Turns {
     }
   }
 
-  /** Half the time until its turn, at the pace so far: whoever looked more often would take time from the others. */
+  /** Half the time until its turn, at the pace so far. To look more often would take time from the others. */
   #halfTheWay(place: number): number {
     const turns = Math.floor((place - this.#mayStart) / STARTS_PER_TURN);
     const started = this.#mayStart - this.#since.mayStart;
