@@ -71,7 +71,7 @@ export const PROJECTOR_ANSWER_MS = 20;
 /** `npm run bench -- transactions`, "the line through them". */
 export const D1_MS = { transaction: 1.44, row: 0.0047 };
 
-/** `npm run bench -- transactions`, "rows, with their indexes"; in an object, docs/performance.md, "One customer". */
+/** `npm run bench -- transactions`, "rows, with their indexes"; in an object, docs/performance.md, "What one customer may be". */
 export const BYTES = { call: 2_276, customerHour: 430, customerDay: 204, callInObject: 2_160, pastCall: 399 };
 
 /** `npm run bench -- calls`, "begin+end, with a key": requests that one customer's object answered in a second. */
