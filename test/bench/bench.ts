@@ -145,6 +145,7 @@ async function main(): Promise<void> {
     const { rounds = suite.rounds, seconds = suite.seconds ?? 1 } = command;
     if (!suite.shares) await shared.disposeAsync();
     const scope = new AsyncDisposableStack();
+    const startMs = performance.now();
     const tooLong = setTimeout(
       () => giveUp(1, `no end after ${SUITE_MINUTES_MAX} minutes`),
       SUITE_MINUTES_MAX * 60_000,
@@ -158,7 +159,7 @@ async function main(): Promise<void> {
         short,
         scope,
         shared: short ? shared : scope,
-        progress: (line) => say(`${name}: ${line}`),
+        progress: (line) => say(`${name}, ${minutesSince(startMs)}: ${line}`),
       });
       say('');
       print(machineHere(), command.json);
@@ -177,6 +178,12 @@ function inOrder({ suites, short }: Command): readonly string[] {
   if (!short) return suites;
   const sharing = (name: string) => (SUITES[name]?.shares ? 0 : 1);
   return suites.toSorted((a, b) => sharing(a) - sharing(b));
+}
+
+/** Minutes and seconds. */
+function minutesSince(startMs: number): string {
+  const seconds = Math.floor((performance.now() - startMs) / 1_000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
 /** When asked to stop, or after too long: everything goes with this process, and the state with it. */

@@ -43,7 +43,7 @@ export const customerName = (index: number) => `customer-${index}`;
 export async function callsTogether(
   caller: Caller,
   calls: number,
-  customer: (index: number) => string = customerName,
+  { customer = customerName, ms = SHORT_MS }: { customer?: (index: number) => string; ms?: number } = {},
 ): Promise<void> {
-  await Promise.all(Array.from({ length: calls }, (_, index) => call(caller, customer(index))));
+  await Promise.all(Array.from({ length: calls }, (_, index) => call(caller, customer(index), { ms })));
 }

@@ -1,10 +1,11 @@
 /**
  * The service, counting Cloudflare's billed units: requests of the Worker and of objects, alarms, timers that keep an
  * object awake, rows read and written by objects and D1, and reads of KV. It is only bundled and run locally; no
- * deployment has this entry point.
+ * deployment has this entry point. It has no archive, so the retention deletes what is old at once.
  *
- * `POST /counts` returns the counts since the last such request. `POST /replay/COUNT` sends ended calls of so many
- * customers to D1 once more, as new calls in one transaction. Objects and the Worker share one isolate here.
+ * `POST /counts` returns the counts since the last such request. `POST /later/MS` sets the clock forward by so many
+ * milliseconds and fires the alarms that are due by then. `POST /replay/COUNT` sends ended calls of so many customers to
+ * D1 once more, as new calls in one transaction. Objects and the Worker share one isolate here.
  */
 import type { Env } from '../../src/env.ts';
 import { projectionStatements } from '../../src/history/projection.ts';
@@ -15,7 +16,7 @@ import service, {
 } from '../../src/index.ts';
 import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
-import type { Counts, Transaction } from './counts.ts';
+import type { Counts, Transaction, Write } from './counts.ts';
 
 export {
   CompressionJob,
@@ -37,9 +38,27 @@ const PAGES_MAX = 1_000;
 const pages = new Map<string, ProjectionPage>();
 
 let figures: Record<string, number> = {};
+let written: Counts['written'] = {};
 let transactions: Transaction[] = [];
 /** Their rows are counted when they have been read, at the latest when somebody asks. */
-let cursors: [string, string, SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
+let cursors: [Owner, string, SqlStorageCursor<Record<string, SqlStorageValue>>][] = [];
+
+const NAMESPACES = { customer: 'CUSTOMERS', projector: 'PROJECTORS', directory: 'CALL_DIRECTORY' } as const;
+type Owner = keyof typeof NAMESPACES;
+
+/** The alarms that are set, by the object's id. */
+const alarms = new Map<string, { owner: Owner; atMs: number }>();
+/** Alarms that fire at the same time. */
+const ALARMS_AT_ONCE = 50;
+/** An alarm that is due within this time is waited for. */
+const SOON_MS = 5_000;
+/** An alarm that sets the next one so often has no end. */
+const ALARM_ROUNDS_MAX = 50;
+
+/** How far the clock is ahead. */
+let aheadMs = 0;
+const trueNow = Date.now;
+Date.now = () => trueNow() + aheadMs;
 
 function add(name: string, count: number): void {
   figures[name] = (figures[name] ?? 0) + count;
@@ -48,10 +67,11 @@ function add(name: string, count: number): void {
 function takeCounts(): Counts {
   for (const [owner, query, { rowsRead, rowsWritten }] of cursors) {
     add(`${owner} rows read`, rowsRead);
-    addWritten(owner, rowsWritten, tableName(query));
+    addWritten(owner, rowsWritten, query);
   }
-  const counts = { figures, transactions };
+  const counts = { figures, written, transactions };
   figures = {};
+  written = {};
   transactions = [];
   cursors = [];
   return counts;
@@ -68,8 +88,9 @@ function changed<Target extends object>(target: Target, own: Partial<Record<stri
   });
 }
 
-function countedState<State extends DurableObjectState>(ctx: State, owner: string): State {
+function countedState<State extends DurableObjectState>(ctx: State, owner: Owner): State {
   const { storage } = ctx;
+  const id = ctx.id.toString();
   const sql = changed(storage.sql, {
     exec: (query: string, ...values: unknown[]) => {
       const cursor = storage.sql.exec(query, ...values);
@@ -78,33 +99,50 @@ function countedState<State extends DurableObjectState>(ctx: State, owner: strin
       return cursor;
     },
   });
-  const setAlarm = (...args: Parameters<DurableObjectStorage['setAlarm']>) => {
-    addWritten(owner, 1, 'alarm');
-    add(`${owner} alarms set`, 1);
-    return storage.setAlarm(...args);
+  const alarm = {
+    getAlarm: async () => alarms.get(id)?.atMs ?? null,
+    setAlarm: (at: number | Date) => {
+      const atMs = Number(at);
+      alarms.set(id, { owner, atMs });
+      addRows(owner, 1, 'alarm', 'alarms');
+      return storage.setAlarm(atMs - aheadMs);
+    },
+    deleteAlarm: () => {
+      alarms.delete(id);
+      return storage.deleteAlarm();
+    },
   };
-  const value = changed(storage, { sql, setAlarm });
+  const value = changed(storage, { sql, ...alarm });
   Object.defineProperty(ctx, 'storage', { value });
   return ctx;
 }
 
 const originals = new WeakMap<object, D1PreparedStatement>();
 
-/** The table that a statement writes. */
-function tableName(query: string): string {
-  const statement = query.slice(Math.max(0, query.search(/\b(?:INSERT|CREATE)\b/i)));
-  return /\b(?:INTO|UPDATE|FROM|TABLE)\s+["`]?(?:IF NOT EXISTS )?(\w+)/i.exec(statement)?.[1] ?? '';
+/** How a statement writes, and its table. An upsert counts as an insert. */
+const WRITES: readonly [Write, RegExp][] = [
+  ['inserts', /\b(?:INSERT|REPLACE)\s+(?:OR \w+ )?INTO\s+["`]?(\w+)/i],
+  ['updates', /\bUPDATE\s+(?:OR \w+ )?["`]?(\w+)/i],
+  ['deletes', /\bDELETE FROM\s+["`]?(\w+)/i],
+];
+
+function addWritten(owner: string, rows: number, query: string): void {
+  if (rows === 0) return;
+  const found = WRITES.find(([, statement]) => statement.test(query));
+  if (found) addRows(owner, rows, found[1].exec(query)?.[1] ?? '', found[0]);
+  else addRows(owner, rows, 'schema', 'inserts');
 }
 
-function addWritten(owner: string, rows: number, table: string): void {
-  if (rows === 0) return;
+function addRows(owner: string, rows: number, table: string, write: Write): void {
   add(`${owner} rows written`, rows);
-  add(`${owner} rows written: ${table}`, rows);
+  const name = `${owner}: ${table}`;
+  const before = written[name] ?? { inserts: 0, updates: 0, deletes: 0, alarms: 0 };
+  written[name] = { ...before, [write]: before[write] + rows };
 }
 
 function countRows(meta: D1Meta, query: string): void {
   add('D1 rows read', meta.rows_read);
-  addWritten('D1', meta.rows_written, tableName(query));
+  addWritten('D1', meta.rows_written, query);
 }
 
 const queries = new WeakMap<object, string>();
@@ -197,21 +235,23 @@ const environments = new WeakMap<Env, Env>();
 function countedEnv(env: Env): Env {
   const known = environments.get(env);
   if (known) return known;
-  const namespace = (name: 'CUSTOMERS' | 'PROJECTORS' | 'CALL_DIRECTORY', owner: string) =>
-    countedNamespace(env[name] as unknown as DurableObjectNamespace, owner);
+  const namespaces = Object.entries(NAMESPACES).map(([owner, name]) => [
+    name,
+    countedNamespace(env[name] as unknown as DurableObjectNamespace, owner),
+  ]);
   const counted = {
     ...env,
     DB: countedDatabase(env.DB),
     KV: countedKv(env.KV),
-    CUSTOMERS: namespace('CUSTOMERS', 'customer'),
-    PROJECTORS: namespace('PROJECTORS', 'projector'),
-    CALL_DIRECTORY: namespace('CALL_DIRECTORY', 'directory'),
+    ARCHIVE: undefined,
+    ...Object.fromEntries(namespaces),
   } as unknown as Env;
   environments.set(env, counted);
   return counted;
 }
 
-async function countedAlarm(owner: string, alarm: () => Promise<void>): Promise<void> {
+async function countedAlarm(owner: Owner, { id }: DurableObjectState, alarm: () => Promise<void>): Promise<void> {
+  alarms.delete(id.toString());
   add(`${owner} alarms`, 1);
   const startMs = Date.now();
   try {
@@ -227,7 +267,12 @@ export class Customer extends ServiceCustomer {
   }
 
   override alarm(): Promise<void> {
-    return countedAlarm('customer', () => super.alarm());
+    return countedAlarm('customer', this.ctx, () => super.alarm());
+  }
+
+  async fireAlarm(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.alarm();
   }
 }
 
@@ -238,6 +283,7 @@ export class Projector extends ServiceProjector {
 
   override async take(handOver: HandOver) {
     const page = JSON.parse(handOver.page) as ProjectionPage;
+    add('hand-overs', 1);
     const call = page.changes.find(({ kind, values }) => kind === 'call' && values.includes('"COMPLETED"'));
     if (call && pages.size < PAGES_MAX) pages.set(page.customerId, { ...page, changes: [call] });
     const taken = await super.take(handOver);
@@ -246,7 +292,12 @@ export class Projector extends ServiceProjector {
   }
 
   override alarm(): Promise<void> {
-    return countedAlarm('projector', () => super.alarm());
+    return countedAlarm('projector', this.ctx, () => super.alarm());
+  }
+
+  async fireAlarm(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.alarm();
   }
 }
 
@@ -256,7 +307,12 @@ export class CallDirectory extends ServiceCallDirectory {
   }
 
   override alarm(): Promise<void> {
-    return countedAlarm('directory', () => super.alarm());
+    return countedAlarm('directory', this.ctx, () => super.alarm());
+  }
+
+  async fireAlarm(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.alarm();
   }
 }
 
@@ -271,6 +327,24 @@ async function replay(env: Env, customers: number): Promise<void> {
   await DB.batch(projectionStatements(DB, again));
 }
 
+/** Sets the clock forward and fires what is due by then. Throws if that has no end. */
+async function passTime(env: Env, ms: number): Promise<void> {
+  aheadMs += ms;
+  for (let round = 0; round < ALARM_ROUNDS_MAX; round += 1) {
+    const due = [...alarms].filter(([, { atMs }]) => atMs <= Date.now() + SOON_MS);
+    if (due.length === 0) return;
+    aheadMs += SOON_MS;
+    for (let first = 0; first < due.length; first += ALARMS_AT_ONCE)
+      await Promise.all(due.slice(first, first + ALARMS_AT_ONCE).map(([id, { owner }]) => fireAlarm(env, owner, id)));
+  }
+  throw new Error(`alarms set each other more than ${ALARM_ROUNDS_MAX} times`);
+}
+
+function fireAlarm(env: Env, owner: Owner, id: string): Promise<void> {
+  const namespace = env[NAMESPACES[owner]] as unknown as DurableObjectNamespace<Customer>;
+  return namespace.get(namespace.idFromString(id)).fireAlarm();
+}
+
 /** An object does not sleep while a timer is set. Timers that were cleared before they fired are not counted. */
 const startTimer = globalThis.setTimeout;
 globalThis.setTimeout = ((work: () => void, delayMs = 0) =>
@@ -283,10 +357,16 @@ globalThis.setTimeout = ((work: () => void, delayMs = 0) =>
   }, delayMs)) as typeof setTimeout;
 
 export default {
-  ...service,
+  scheduled(controller: ScheduledController, env: Env, context: ExecutionContext): Promise<void> {
+    return service.scheduled(controller, countedEnv(env), context);
+  },
   async fetch(request: Request, env: Env, context: ExecutionContext): Promise<Response> {
     const [, route, count] = new URL(request.url).pathname.split('/');
     if (route === 'counts') return Response.json(takeCounts());
+    if (route === 'later') {
+      await passTime(env, Number(count));
+      return new Response(null, { status: 204 });
+    }
     if (route === 'replay') {
       await replay(env, Number(count));
       return new Response(null, { status: 204 });

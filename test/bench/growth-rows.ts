@@ -76,14 +76,16 @@ export async function measureRows(options: Options, promised: Omit<Promised, 'of
   const customers = subjects.map(({ customerId }) => customerId);
   await settled(first.url, tenant.organizationId, customers);
   await first.stop();
-  for (const subject of subjects) {
-    progress(`writing ${subject.rows} ${subject.kind}`);
+  for (const [index, subject] of subjects.entries()) {
+    progress(`writing ${index + 1} of ${subjects.length}: ${subject.rows} ${subject.kind}`);
     await writeRows(stateDir, subject);
   }
   const { url } = await runServer(scope, stateDir);
   using connection = new Connection();
   const rows: Row[] = [];
-  for (const own of groupBy(subjects, ({ admission, kind }) => `${admission} ${kind}`)) {
+  const groups = groupBy(subjects, ({ admission, kind }) => `${admission} ${kind}`);
+  for (const [index, own] of groups.entries()) {
+    progress(`measuring ${index + 1} of ${groups.length}: ${own[0]?.admission}, ${own[0]?.kind}`);
     const timed = own.flatMap((subject): Timed[] => {
       const { admission, kind, customerId } = subject;
       const load = new MeteredLoad(url, tenant, [customerId]);
@@ -102,7 +104,7 @@ export async function measureRows(options: Options, promised: Omit<Promised, 'of
           : [];
       return [{ name: name('begin'), once: begin, ...compared('begin') }, ...end];
     });
-    rows.push(...(await measureLatencies(timed, options)));
+    rows.push(...(await measureLatencies(timed, { ...options, progress: () => undefined })));
   }
   return { title: 'rows of each kind, one connection', columns: LATENCY_COLUMNS, rows };
 }

@@ -61,12 +61,13 @@ export const growth: Suite = {
       if (count > 0) await writeHistory(stateDir, subject, count);
     }
     for (const [count, { subject }] of customers) await writeCustomers(stateDir, subject, count - 1);
-    const { url, pid } = await runServer(scope, stateDir);
+    const { url, pid, stop } = await runServer(scope, stateDir);
     for (const [count, { subject }] of histories) await checkHistory(url, subject, count);
     for (const [count, { subject }] of customers) await checkCustomers(url, subject, count);
     const tables: Table[] = [];
     for (const sizes of [histories, customers, plans])
       tables.push(...(await measure({ url, pid }, [...sizes.values()], options)));
+    await stop();
     tables.push(await measureRows(options, LATENCY));
     return printed('Begin and end as things grow', tables);
   },

@@ -55,7 +55,9 @@ export const transactions: Suite = {
     const found = new Map<number, Transaction[]>(sizes.map((size) => [size, []]));
     progress('the calls of every customer');
     for (let first = 0; first < customers; first += CALLS_AT_ONCE)
-      await callsTogether(caller, Math.min(CALLS_AT_ONCE, customers), (index) => customerName(first + index));
+      await callsTogether(caller, Math.min(CALLS_AT_ONCE, customers), {
+        customer: (index) => customerName(first + index),
+      });
     await callsArrived(operatorOf(url).with(caller.tenant.key), customers, ARRIVAL_POLL_MS);
     await sleep(restMs(short));
     const bytesEach = (await takeCounts(url)).figures['customer bytes'] ?? null;

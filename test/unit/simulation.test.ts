@@ -2,15 +2,13 @@
  * The model of a deployment: its arithmetic against cases whose answer is known.
  */
 import { describe, expect, test } from 'vitest';
-import { callUsage } from '../bench/simulation/customer-day.ts';
-import { amplitudeOf, largestShare, PEAK_BY_MEAN } from '../bench/simulation/day.ts';
-import { answerFor, countRows, ofCall, placed } from '../bench/simulation/deployment.ts';
-import { marginalDollars, monthDollars, times, total, type Usage } from '../bench/simulation/prices.ts';
+import { countOfCall, PARTS, usageOfCall } from '../bench/simulation/call-cost.ts';
+import { amplitudeOf, largestShare, PEAK_BY_MEAN, shareBeyond } from '../bench/simulation/day.ts';
+import { answerFor, countRows, placed } from '../bench/simulation/deployment.ts';
+import { marginalDollars, monthDollars, NO_USAGE, total, type Usage } from '../bench/simulation/prices.ts';
 import { meanWaitMs, runQueue } from '../bench/simulation/queue.ts';
 import { lineThrough } from '../bench/transactions.ts';
 import { chance } from '../support/series.ts';
-
-const NONE: Usage = times(callUsage(1), 0);
 
 describe('the queue', () => {
   const single = { projectors: 1, handOverDelayMs: 0, gatherMs: 0, changesMax: 1, busyMs: 1e9 };
@@ -51,7 +49,7 @@ describe('the queue', () => {
 
 describe('money', () => {
   test('a month costs what is beyond the plan', () => {
-    const usage: Usage = { ...NONE, workerRequests: 100e6, workerCpuMs: 700e6, objectRequests: 0.5e6 };
+    const usage: Usage = { ...NO_USAGE, workerRequests: 100e6, workerCpuMs: 700e6, objectRequests: 0.5e6 };
     // The price list's own example of 100 million requests of 7 ms.
     expect(monthDollars(usage)).toMatchObject({ workerRequests: 27, objectRequests: 0 });
     expect(monthDollars(usage).workerCpuMs).toBeCloseTo(13.4);
@@ -59,16 +57,28 @@ describe('money', () => {
   });
 
   test('one more of each unit costs its price, whatever the plan includes', () => {
-    expect(marginalDollars({ ...NONE, d1RowsWritten: 1e6, objectGbSeconds: 1e6 })).toMatchObject({
+    expect(marginalDollars({ ...NO_USAGE, d1RowsWritten: 1e6, objectGbSeconds: 1e6 })).toMatchObject({
       d1RowsWritten: 1,
       objectGbSeconds: 12.5,
       workerRequests: 0,
     });
   });
 
-  test('a call alone writes the rows that nobody shares with it', () => {
-    expect(callUsage(1).d1RowsWritten).toBe(ofCall('d1OwnRows') + 10);
-    expect(callUsage(100).d1RowsWritten).toBeCloseTo(ofCall('d1OwnRows') + 0.1);
+  test('a call alone writes the rows that calls of its organization would share', () => {
+    const d1Rows = (callsPerTransaction: number) =>
+      usageOfCall({ callsPerTransaction, organizationsPerTransaction: 1, pastShare: 0 })['rows that D1 writes']
+        .d1RowsWritten;
+    expect(d1Rows(1)).toBe(countOfCall('d1OwnRows') + 10);
+    expect(d1Rows(400)).toBeCloseTo(countOfCall('d1OwnRows') + 0.1);
+  });
+
+  test('the parts of a bill are the bill', () => {
+    const { dollars, dollarsPerMonth, callsPerDay } = answerFor(1e7);
+    const ofMillion = PARTS.reduce((sum, part) => sum + dollars[part], 0);
+    // What the plan includes is worth less than 200 dollars a month.
+    const includedDollars = (ofMillion * callsPerDay * 30) / 1e6 - dollarsPerMonth;
+    expect(includedDollars).toBeGreaterThan(0);
+    expect(includedDollars).toBeLessThan(200);
   });
 });
 
@@ -78,6 +88,9 @@ describe('the deployment', () => {
     expect(largestShare(3)).toBeCloseTo(6 / 11);
     expect(amplitudeOf(3)).toBe(0.5);
     expect(PEAK_BY_MEAN).toBeCloseTo(1.53, 2);
+    // Of 6, 3 and 2, what is beyond 2 is 4 and 1.
+    expect(shareBeyond(3, 6, 2)).toBeCloseTo(5 / 11);
+    expect(shareBeyond(3, 6, 7)).toBe(0);
   });
 
   test('every organization is in one database', () => {
@@ -88,7 +101,7 @@ describe('the deployment', () => {
   });
 
   test('organizations share no row in a transaction', () => {
-    const changes = 100 * ofCall('pages');
+    const changes = 100 * countOfCall('handOvers');
     expect(countRows(changes, 2) - countRows(changes, 1)).toBeCloseTo(40);
     expect(countRows(changes, 1_000) - countRows(changes, 25)).toBeCloseTo(0);
   });

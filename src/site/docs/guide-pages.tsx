@@ -26,7 +26,16 @@ const ORDER = [
   'readings',
   'widget',
 ];
-const OPERATION_ORDER = ['operate', 'disputes', 'deploy', 'security', 'performance', 'changelog', 'contributing'];
+const OPERATION_ORDER = [
+  'operate',
+  'disputes',
+  'deploy',
+  'security',
+  'performance',
+  'performance-method',
+  'changelog',
+  'contributing',
+];
 
 export class Guides {
   readonly #pages: MarkdownPages;

@@ -78,11 +78,11 @@ export async function checkRows({ seconds, short, scope, progress }: Options): P
 /** Every customer twice. */
 async function warmUp(caller: Caller): Promise<void> {
   for (let first = 0; first < CUSTOMERS; first += WARM_UP_CALLS)
-    await callsTogether(caller, WARM_UP_CALLS, (index) => customerName(first + index));
+    await callsTogether(caller, WARM_UP_CALLS, { customer: (index) => customerName(first + index) });
   // A customer that was told that its projector is busy is told otherwise at its next hand-over.
   await sleep(restMs(false));
   for (let first = 0; first < CUSTOMERS; first += CALLS_PER_SECOND)
-    await callsTogether(caller, CALLS_PER_SECOND, (index) => customerName(first + index));
+    await callsTogether(caller, CALLS_PER_SECOND, { customer: (index) => customerName(first + index) });
   await sleep(restMs(false));
 }
 

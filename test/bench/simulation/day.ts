@@ -28,7 +28,17 @@ export const MINUTE_VARIATION = { coding: CODING.minuteVariation, conversation: 
 
 /** Zipf's law: the k-th of `count` has 1/k of the first one's amount. Returns the first one's share of all. */
 export function largestShare(count: number): number {
+  return 1 / harmonic(count);
+}
+
+/** The share of all that is beyond `most` of each, if the first one has `largest`. */
+export function shareBeyond(count: number, largest: number, most: number): number {
+  const ranks = Math.min(count, Math.floor(largest / most));
+  return (harmonic(ranks) - (ranks * most) / largest) / harmonic(count);
+}
+
+function harmonic(count: number): number {
   let sum = 0;
   for (let rank = 1; rank <= count; rank += 1) sum += 1 / rank;
-  return 1 / sum;
+  return sum;
 }

@@ -6,23 +6,10 @@
  * simulated at the busiest hour: that of the largest organization, and a typical one.
  */
 import { chance } from '../../support/series.ts';
-import { CODING_SHARE, largestShare, MINUTE_VARIATION, PEAK_BY_MEAN } from './day.ts';
-import {
-  ASSUMED,
-  BYTES,
-  type CallCounts,
-  D1_MS,
-  LIMITS,
-  LONG_CALL,
-  OBJECT_REQUESTS_PER_SECOND,
-  ORGANIZATION_ROWS,
-  PAIR_CPU_MS,
-  PER_PAGE,
-  PER_TRANSACTION,
-  SETTINGS,
-  SHORT_CALL,
-} from './measured.ts';
-import { monthDollars, total, type Usage } from './prices.ts';
+import { countOfCall, type Part, rowsOfTransaction, type Shared, usageOfCall } from './call-cost.ts';
+import { CODING_SHARE, largestShare, MINUTE_VARIATION, PEAK_BY_MEAN, shareBeyond } from './day.ts';
+import { ASSUMED, BYTES, D1_MS, LIMITS, OBJECT_REQUESTS_PER_SECOND, PAIR_CPU_MS, SETTINGS } from './measured.ts';
+import { marginalDollars, monthDollars, NO_USAGE, sumUsage, total, type Usage } from './prices.ts';
 import { type QueueResult, runQueue, type Source } from './queue.ts';
 
 const DAY_SECONDS = 86_400;
@@ -55,21 +42,15 @@ export interface Answer {
   rowsPerSecond: number;
   largestRowsPerSecond: number;
   loads: Load[];
-  usage: Usage;
-  dollars: Record<keyof Usage, number>;
+  pastShare: number;
+  /** Of a million calls, without what the plan includes. */
+  dollars: Record<Part, number>;
   dollarsPerMonth: number;
 }
 
-/** A count of a call, over short and long ones. */
-export function ofCall(name: keyof CallCounts, longShare = ASSUMED.longShare): number {
-  return (1 - longShare) * SHORT_CALL[name] + longShare * LONG_CALL[name];
-}
-
-/** The rows that a D1 transaction writes: those of its changes, and those that an organization's changes share. */
+/** The rows that a D1 transaction writes. A change is the begin of a call or its end, or both; the end is counted in sums. */
 export function countRows(changes: number, organizations: number): number {
-  // A change is the begin of a call or its end, or both; the end is counted in sums.
-  const ended = changes / ofCall('pages');
-  return ended * ofCall('d1OwnRows') + ORGANIZATION_ROWS * Math.min(ended, organizations * ASSUMED.featuresAndModels);
+  return rowsOfTransaction(changes / countOfCall('handOvers'), organizations);
 }
 
 const transactionMs = (changes: number, organizations: number) =>
@@ -95,11 +76,11 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
   const perSecond = callsPerDay / DAY_SECONDS;
   const peakCallsPerSecond = perSecond * PEAK_BY_MEAN;
   const { largest, typical } = placed(organizations, LIMITS.databases);
-  const queueOf = (shares: readonly number[]) => simulated(shares, peakCallsPerSecond * ofCall('pages'), seed);
+  const queueOf = (shares: readonly number[]) => simulated(shares, peakCallsPerSecond * countOfCall('handOvers'), seed);
   const [largestQueue, typicalQueue] = [queueOf(largest), queueOf(typical)];
   const sumShares = (shares: readonly number[]) => shares.reduce((sum, share) => sum + share, 0);
   const rowsPerSecond = (shares: readonly number[], queue: QueueResult) => {
-    const changes = peakCallsPerSecond * ofCall('pages') * sumShares(shares);
+    const changes = peakCallsPerSecond * countOfCall('handOvers') * sumShares(shares);
     return (
       queue.transactionsPerSecond *
       countRows(changes / Math.max(queue.transactionsPerSecond, 1e-9), queue.organizationsPerTransaction)
@@ -124,21 +105,27 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
     { what: "D1's time, a typical database", share: typicalQueue.utilization },
     {
       what: 'projector, largest organization',
-      share: (peakCallsPerSecond * ofCall('pages') * largestOrganizationShare) / LIMITS.objectRequestsPerSecond,
+      share:
+        (peakCallsPerSecond * countOfCall('handOvers') * largestOrganizationShare) / LIMITS.objectRequestsPerSecond,
     },
     {
       what: 'object, largest customer',
       share:
-        (largestCustomerCallsPerSecond * ofCall('customerRequests')) /
+        (largestCustomerCallsPerSecond * countOfCall('customerRequests')) /
         Math.min(OBJECT_REQUESTS_PER_SECOND, LIMITS.objectRequestsPerSecond),
     },
   ].toSorted((a, b) => b.share - a.share);
-  const usage = computeUsage(
-    callsPerDay,
-    typicalQueue,
-    Math.min(d1BytesPerDay * SETTINGS.callRetentionDays, usable * 50),
-  );
-  const dollars = monthDollars(usage);
+  const days = SETTINGS.objectCallDays;
+  const pastShare = shareBeyond(customers, days * callsPerDay * largestShare(customers), SETTINGS.wholeCalls);
+  const averageQueue = simulated(typical, perSecond * countOfCall('handOvers'), seed);
+  const ofCall = usageOfCall(sharing(perSecond * sumShares(typical), averageQueue, pastShare));
+  const storedBytes = Math.min(d1BytesPerDay * SETTINGS.callRetentionDays, usable * LIMITS.databases);
+  const stored = storage(callsPerDay, storedBytes, pastShare);
+  const callsPerMonth = callsPerDay * MONTH_DAYS;
+  const dollars = {
+    ...Object.fromEntries(Object.entries(ofCall).map(([part, one]) => [part, dollarsOf(sumUsage([one], 1e6))])),
+    storage: dollarsOf(sumUsage([stored], 1e6 / callsPerMonth)),
+  } as Answer['dollars'];
   return {
     callsPerDay,
     customers,
@@ -157,11 +144,13 @@ export function answerFor(callsPerDay: number, seed = 1): Answer {
     rowsPerSecond: rowsPerSecond(typical, typicalQueue),
     largestRowsPerSecond: rowsPerSecond(largest, largestQueue),
     loads,
-    usage,
+    pastShare,
     dollars,
-    dollarsPerMonth: total(dollars),
+    dollarsPerMonth: total(monthDollars(sumUsage([sumUsage(Object.values(ofCall), callsPerMonth), stored]))),
   };
 }
+
+const dollarsOf = (usage: Usage) => total(marginalDollars(usage));
 
 /** A database at the busiest hour; the same for the same seed. */
 function simulated(shares: readonly number[], changesPerSecond: number, seed: number): QueueResult {
@@ -176,43 +165,15 @@ function simulated(shares: readonly number[], changesPerSecond: number, seed: nu
   return runQueue(draw, { ...SETTINGS, transactionMs }, sources, SIMULATED_SECONDS);
 }
 
-/** An object counts while it works, and while its timer for a hand-over keeps it from sleep. */
-export function objectSeconds(requests: number, handOvers: number): number {
-  return (requests * ASSUMED.objectMs + handOvers * SETTINGS.handOverDelayMs) / 1_000;
+/** The calls that share a transaction of a database on an average hour. */
+function sharing(callsPerSecond: number, queue: QueueResult, pastShare: number): Shared {
+  const { transactionsPerSecond, organizationsPerTransaction } = queue;
+  return { callsPerTransaction: callsPerSecond / transactionsPerSecond, organizationsPerTransaction, pastShare };
 }
 
-/** The usage of a month. Transactions are counted as at the busiest hour, in all databases. */
-function computeUsage(callsPerDay: number, queue: QueueResult, d1StoredBytes: number): Usage {
-  const calls = callsPerDay * MONTH_DAYS;
-  const transactions = Math.min(
-    queue.transactionsPerSecond * LIMITS.databases * DAY_SECONDS * MONTH_DAYS,
-    calls * ofCall('pages'),
-  );
-  const changes = (calls * ofCall('pages')) / transactions;
-  const objectRequests =
-    calls * (ofCall('customerRequests') + ofCall('customerAlarms') + ofCall('directoryRequests') + ofCall('pages')) +
-    transactions * PER_TRANSACTION.projectorAlarms;
-  const invocations = calls * ofCall('workerRequests') + objectRequests;
-  return {
-    workerRequests: calls * ofCall('workerRequests'),
-    workerCpuMs: calls * PAIR_CPU_MS,
-    objectRequests,
-    objectGbSeconds: objectSeconds(objectRequests, calls * ofCall('pages')) * LIMITS.objectGb,
-    objectRowsRead:
-      calls *
-        (ofCall('customerRowsRead') + ofCall('directoryRowsRead') + ofCall('pages') * PER_PAGE.projectorRowsRead) +
-      transactions * PER_TRANSACTION.projectorRowsRead,
-    objectRowsWritten:
-      calls *
-        (ofCall('customerRowsWritten') +
-          ofCall('directoryRowsWritten') +
-          ofCall('pages') * PER_PAGE.projectorRowsWritten) +
-      transactions * PER_TRANSACTION.projectorRowsWritten,
-    objectStoredGb: (callsPerDay * SETTINGS.objectCallDays * BYTES.call) / 1e9,
-    d1RowsRead: calls * ofCall('d1RowsRead'),
-    d1RowsWritten: transactions * countRows(changes, queue.organizationsPerTransaction),
-    d1StoredGb: d1StoredBytes / 1e9,
-    kvReads: 0,
-    logGb: (invocations * ASSUMED.logBytes) / 1e9,
-  };
+/** What is stored for a month. */
+function storage(callsPerDay: number, d1StoredBytes: number, pastShare: number): Usage {
+  const { objectCallDays, pastCallDays } = SETTINGS;
+  const bytesOfCall = (1 - pastShare) * objectCallDays * BYTES.callInObject + pastShare * pastCallDays * BYTES.pastCall;
+  return { ...NO_USAGE, objectStoredGb: (callsPerDay * bytesOfCall) / 1e9, d1StoredGb: d1StoredBytes / 1e9 };
 }

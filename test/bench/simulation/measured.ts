@@ -1,8 +1,9 @@
 /**
- * The model's measurements from this repository, each with its command, and its assumptions.
+ * All inputs of the model: measurements from this repository, each with its command and the table that has it, and
+ * assumptions.
  */
 
-/** Counted for each call by `npm run bench -- costs`; a long call lasts longer than its hand-over waits. */
+/** Counted for each call by `npm run bench -- costs`, in the table "of each call". */
 export interface CallCounts {
   workerRequests: number;
   customerRequests: number;
@@ -13,48 +14,65 @@ export interface CallCounts {
   directoryRowsWritten: number;
   directoryRowsRead: number;
   /** Pages that a projector takes: each is a request and some rows. */
-  pages: number;
-  /** Rows of D1 that no other call shares: the call's own, and its customer's sums. */
+  handOvers: number;
+  /** "D1 rows written" without those that calls share: the call's own, and its customer's sums. */
   d1OwnRows: number;
   d1RowsRead: number;
 }
 
+/** The column "1 of each 200". */
 export const SHORT_CALL: CallCounts = {
   workerRequests: 2,
   customerRequests: 2,
   customerAlarms: 0,
-  customerRowsWritten: 20,
-  customerRowsRead: 70,
+  customerRowsWritten: 18,
+  customerRowsRead: 131,
   directoryRequests: 1,
   directoryRowsWritten: 2,
-  directoryRowsRead: 4,
-  pages: 1,
-  d1OwnRows: 14,
-  d1RowsRead: 80,
+  directoryRowsRead: 3,
+  handOvers: 1,
+  d1OwnRows: 18,
+  d1RowsRead: 90,
 };
 
+/** The column "each, long": calls that last longer than their hand-over waits. */
 export const LONG_CALL: CallCounts = {
   ...SHORT_CALL,
-  customerAlarms: 0,
-  customerRowsWritten: 22,
-  customerRowsRead: 26,
-  pages: 2,
-  d1OwnRows: 15,
-  d1RowsRead: 134,
+  customerAlarms: 0.8,
+  customerRowsWritten: 18,
+  customerRowsRead: 44,
+  handOvers: 2,
+  d1OwnRows: 23,
+  d1RowsRead: 104,
 };
 
-/** `npm run bench -- costs`, "projector rows written" and "D1 rows written". */
+/** "projector: pages" in the table "rows written: by itself", of each hand-over. */
 export const PER_PAGE = { projectorRowsWritten: 3, projectorRowsRead: 6 };
 /** The additional units of a projector's transaction: its alarm is a request, and setting it writes a row. */
-export const PER_TRANSACTION = { projectorAlarms: 1, projectorRowsWritten: 1, projectorRowsRead: 3 };
-/** Rows of D1 that the calls of an organization share in a transaction, for each pair of feature and model. */
+export const PER_TRANSACTION = { projectorAlarms: 1, projectorRowsWritten: 2, projectorRowsRead: 3 };
+/**
+ * Rows of D1 that the calls of an organization share in a transaction, for each pair of feature and model: "D1:
+ * organization_..." and "D1: feature_days", "D1: feature_hours" in the table "rows written: by itself".
+ */
 export const ORGANIZATION_ROWS = 10;
+/**
+ * The tables "retention: ...": "1200 of one" for a call, which is whole or a past call; "1 of each 200" for a customer's
+ * hour (usage_hours) and day (customer_days, forms, walks, alarms).
+ */
+export const RETENTION_ROWS = {
+  call: { objects: 4, d1: 1 },
+  pastCall: { objects: 6, d1: 1 },
+  customerHour: { objects: 1, d1: 1 },
+  customerDay: { objects: 5, d1: 1 },
+};
+/** A projector answers a hand-over when it has stored it, which takes as long as other work of an object. */
+export const PROJECTOR_ANSWER_MS = 20;
 
 /** `npm run bench -- transactions`, "the line through them". */
 export const D1_MS = { transaction: 1.44, row: 0.0047 };
 
-/** `npm run bench -- transactions`, "rows, with their indexes". */
-export const BYTES = { call: 2_276, customerHour: 430, customerDay: 204 };
+/** `npm run bench -- transactions`, "rows, with their indexes"; in an object, docs/performance.md, "What one customer may be". */
+export const BYTES = { call: 2_276, customerHour: 430, customerDay: 204, callInObject: 2_160, pastCall: 399 };
 
 /** `npm run bench -- calls`, "begin+end, with a key": requests that one customer's object answered in a second. */
 export const OBJECT_REQUESTS_PER_SECOND = 1_359;
@@ -102,4 +120,7 @@ export const SETTINGS = {
   callRetentionDays: 400,
   usageRetentionDays: 2_557,
   objectCallDays: 7,
+  /** A customer's newest calls, which stay whole for those days. Others become past calls after an hour, for two days. */
+  wholeCalls: 1_000,
+  pastCallDays: 2,
 };

@@ -52,6 +52,8 @@ export const PLAN_DOLLARS = 5;
 
 const NAMES = Object.keys(PRICES) as (keyof Usage)[];
 
+export const NO_USAGE: Usage = byUnit(() => 0);
+
 /** The dollars of each unit without the plan's included units: the cost of one more customer. */
 export function marginalDollars(usage: Usage): Record<keyof Usage, number> {
   return byUnit((name) => (usage[name] / PRICES[name].of) * PRICES[name].dollars);
@@ -69,9 +71,9 @@ export function total(dollars: Record<keyof Usage, number>): number {
   return NAMES.reduce((sum, name) => sum + dollars[name], 0);
 }
 
-/** The usage so many times. */
-export function times(usage: Usage, count: number): Usage {
-  return byUnit((name) => usage[name] * count);
+/** The sum of usages, so many times. */
+export function sumUsage(usages: readonly Usage[], count = 1): Usage {
+  return byUnit((name) => usages.reduce((sum, usage) => sum + usage[name], 0) * count);
 }
 
 function byUnit(value: (name: keyof Usage) => number): Record<keyof Usage, number> {

@@ -4,6 +4,7 @@
  */
 import { printed } from '../report.ts';
 import type { Column, Options, Suite, Table } from '../suite.ts';
+import { PARTS, type Part } from './call-cost.ts';
 import { CHECK_COLUMNS, checkRows } from './check.ts';
 import { customerDays } from './customer-day.ts';
 import { type Answer, answerFor } from './deployment.ts';
@@ -27,6 +28,7 @@ const NEEDS: readonly Figure[] = [
   ['processors at the peak', ({ processors }) => processors],
   ['largest organization, % of calls', (answer) => answer.largestOrganizationShare * 100],
   ['largest customer, calls/s at peak', (answer) => answer.largestCustomerCallsPerSecond],
+  ['past calls in objects, % of calls', ({ pastShare }) => pastShare * 100],
   ['D1 grows by GB a day', ({ d1BytesPerDay }) => d1BytesPerDay / 1e9],
   ['days that 50 databases hold', ({ daysKept }) => daysKept],
   ['days, largest organization', ({ largestDaysKept }) => largestDaysKept],
@@ -56,6 +58,13 @@ const QUEUES: readonly Figure[] = [
   ),
 ];
 
+const ROWS: readonly Part[] = [
+  'rows that objects write',
+  'rows that D1 writes',
+  'rows deleted by the retention',
+  'rows read',
+];
+
 export const simulation: Suite = {
   about: 'what 10 million to a billion calls a day need and cost, by a model',
   rounds: 1,
@@ -77,22 +86,19 @@ export const simulation: Suite = {
     const loads = (answers[0]?.answer.loads ?? []).map(
       ({ what }): Figure => [what, (answer) => answer.loads.find((load) => load.what === what)?.share ?? 0],
     );
-    const units = Object.keys(answers[0]?.answer.dollars ?? {}) as (keyof Answer['dollars'])[];
-    const money: Figure[] = units.map((unit) => [unit, ({ dollars }) => dollars[unit]]);
+    const sumOf = ({ dollars }: Answer, parts: readonly Part[]) => parts.reduce((sum, part) => sum + dollars[part], 0);
+    const money: readonly Figure[] = [
+      ...PARTS.map((part): Figure => [part, ({ dollars }) => dollars[part]]),
+      ['all rows', (answer) => sumOf(answer, ROWS)],
+      ['all', (answer) => sumOf(answer, PARTS)],
+    ];
     return printed('A model of the deployment', [
       { title: 'the model beside a measurement', columns: CHECK_COLUMNS, rows: check },
       table('calls a day', NEEDS, 1),
       table('a database at the peak', QUEUES, 1),
       table('of each limit, times', loads, 2),
-      table(
-        'dollars a month',
-        [
-          ...money,
-          ['all, with the plan', ({ dollarsPerMonth }) => dollarsPerMonth + PLAN_DOLLARS],
-          ['of a million calls', ({ dollarsPerMonth, callsPerDay }) => dollarsPerMonth / ((callsPerDay * 30) / 1e6)],
-        ],
-        0,
-      ),
+      table('dollars of a million calls', money, 2),
+      table('dollars', [['a month, with the plan', ({ dollarsPerMonth }) => dollarsPerMonth + PLAN_DOLLARS]], 0),
       customerDays(),
     ]);
   },
