@@ -7,6 +7,7 @@
  * and the caller gets a regular end after the passed output. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
+import type { ByteSource } from './byte-source.ts';
 import {
   type Block,
   EventBlocks,
@@ -113,8 +114,8 @@ export interface MeterOptions {
   told?(text: string): string;
 }
 
-export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
-  const metered = new MeteredStream(body, options);
+export function meterStream(source: ByteSource, options: MeterOptions): ReadableStream<Uint8Array> {
+  const metered = new MeteredStream(source, options);
   // Never reads ahead of the caller.
   return new ReadableStream<Uint8Array>(
     {
@@ -126,7 +127,7 @@ export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOpti
 }
 
 class MeteredStream {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #source: ByteSource;
   readonly #options: MeterOptions;
   readonly #usage: PassingUsage;
   /** Takes the events, unless the options read the chunks. */
@@ -158,8 +159,8 @@ class MeteredStream {
   /** Whole events are passed, not the chunks in which they arrive. */
   readonly #byEvent: boolean;
 
-  constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
-    this.#reader = body.getReader();
+  constructor(source: ByteSource, options: MeterOptions) {
+    this.#source = source;
     this.#options = options;
     const needsWhole = options.transform !== undefined || options.limit !== undefined;
     this.#blocks = new EventBlocks(needsWhole ? WHOLE_EVENT_BYTES_MAX : undefined);
@@ -228,7 +229,7 @@ class MeteredStream {
     this.#silentSinceMs = Date.now();
     if (this.#watch === undefined) this.#watchFor(this.#options.idleTimeoutMs);
     try {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await this.#source.read();
       if (this.#ended) return null;
       this.#silentSinceMs = null;
       if (this.#clientLeft && value) this.#drainedBytes += value.byteLength;
@@ -354,7 +355,7 @@ class MeteredStream {
       failure,
     });
     // Closes the connection to the vendor if its stream is not over; a pending read then ends.
-    this.#reader.cancel().catch(() => undefined);
+    this.#source.cancel().catch(() => undefined);
   }
 
   async #report(outcome: StreamOutcome): Promise<void> {
