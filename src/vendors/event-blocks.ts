@@ -87,7 +87,11 @@ export class EventBlocks {
       this.#afterCr = false;
       start = 1;
     }
+    const [lf, cr] = [new NextByte(chunk, LF), new NextByte(chunk, CR)];
     for (let index = this.#string.isOpen ? this.#string.find(chunk, 0) + 1 : start; index < chunk.length; index += 1) {
+      // No event ends within a line.
+      if (!isJson && !this.#lineEmpty) index = Math.min(lf.find(index), cr.find(index));
+      if (index === chunk.length) break;
       const byte = chunk[index] as number;
       if (!isJson) {
         if (!this.#eventEnds(byte)) continue;
@@ -236,6 +240,27 @@ export class EventBlocks {
   #read(text: string): StreamEvent | null {
     this.#parser.feed(text);
     return this.#parsed.splice(0)[0] ?? null;
+  }
+}
+
+/** Finds the places of a byte in a chunk, asked for in ascending order. */
+class NextByte {
+  readonly #chunk: Uint8Array;
+  readonly #byte: number;
+  #at = -1;
+
+  constructor(chunk: Uint8Array, byte: number) {
+    this.#chunk = chunk;
+    this.#byte = byte;
+  }
+
+  /** The first place from `from` on; the chunk's length if there is none. */
+  find(from: number): number {
+    if (this.#at < from) {
+      const at = this.#chunk.indexOf(this.#byte, from);
+      this.#at = at < 0 ? this.#chunk.length : at;
+    }
+    return this.#at;
   }
 }
 
