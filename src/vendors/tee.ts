@@ -114,6 +114,8 @@ export interface MeterOptions {
   told?(text: string): string;
 }
 
+const encoder = new TextEncoder();
+
 export function meterStream(source: ByteSource, options: MeterOptions): ReadableStream<Uint8Array> {
   const metered = new MeteredStream(source, options);
   // Never reads ahead of the caller.
@@ -133,7 +135,6 @@ class MeteredStream {
   /** Takes the events, unless the options read the chunks. */
   readonly #events: StreamUsage | null;
   readonly #blocks: EventBlocks;
-  readonly #encoder = new TextEncoder();
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
   #failed = false;
@@ -164,9 +165,13 @@ class MeteredStream {
     this.#options = options;
     const needsWhole = options.transform !== undefined || options.limit !== undefined;
     this.#blocks = new EventBlocks(needsWhole ? WHOLE_EVENT_BYTES_MAX : undefined);
-    const events = new StreamUsage({ written: options.written });
-    this.#events = options.reading ? null : events;
-    this.#usage = options.reading ?? events;
+    if (options.reading) {
+      this.#events = null;
+      this.#usage = options.reading;
+    } else {
+      this.#events = new StreamUsage({ written: options.written });
+      this.#usage = this.#events;
+    }
     if (options.unread) this.#watchReader(options.unread);
     this.#byEvent = [options.transform, options.limit, options.broken].some((option) => option !== undefined);
   }
@@ -181,7 +186,7 @@ class MeteredStream {
       if (this.#ended) {
         await this.#ended;
         if (this.#clientLeft) return;
-        if (this.#closing !== null) controller.enqueue(this.#encoder.encode(this.#closing));
+        if (this.#closing !== null) controller.enqueue(encoder.encode(this.#closing));
         if (this.#failed && this.#closing === null) controller.error(new Error("the vendor's stream broke off"));
         else controller.close();
         return;
@@ -290,9 +295,9 @@ class MeteredStream {
       const changed = change instanceof Promise ? await change : change;
       const isTold = told && !isPiece && this.#usage.failed !== null;
       const passed = (part: Uint8Array) =>
-        parts.push(isTold ? this.#encoder.encode(told(new TextDecoder().decode(part))) : part);
+        parts.push(isTold ? encoder.encode(told(new TextDecoder().decode(part))) : part);
       if (changed === event) passed(bytes);
-      else for (const one of [changed ?? []].flat()) passed(this.#encoder.encode(serializeEvent(one)));
+      else for (const one of [changed ?? []].flat()) passed(encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
   }
@@ -325,7 +330,7 @@ class MeteredStream {
     if (this.#clientLeft || form === 'json') return new Uint8Array();
     const soFar = { partial: this.#usage.partial(), outputTokens: this.#usage.outputTokens };
     try {
-      return this.#encoder.encode(await limit.close(soFar));
+      return encoder.encode(await limit.close(soFar));
     } catch (error) {
       log('error', 'stream_closing_failed', {}, error);
       this.#failed = true;
