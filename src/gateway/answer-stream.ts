@@ -13,10 +13,11 @@ import { NO_USAGE } from '../domain/usage.ts';
 import { listParts } from '../metering/call-parts.ts';
 import { toBase64 } from '../platform/base64.ts';
 import { HeldBytes } from '../vendors/answer-memory.ts';
+import type { ByteSource } from '../vendors/byte-source.ts';
 import { joined } from '../vendors/event-blocks.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
 import type { Presence } from '../vendors/presence.ts';
-import type { VendorResult } from '../vendors/request.ts';
+import type { PassingResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import {
   type MeterOptions,
@@ -51,7 +52,7 @@ const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 export function answerStream(
   run: Run,
   current: CurrentAttempt,
-  result: VendorResult & { kind: 'stream' },
+  result: PassingResult,
   { addsUsage, presence, vendorKey }: { addsUsage: boolean; presence: Presence; vendorKey: string },
 ): GatewayAnswer {
   const { caller, request, dialect } = run;
@@ -129,7 +130,7 @@ export function answerStream(
 }
 
 /** The content type of the bytes, whatever the headers say. */
-function streamContentType({ content, headers }: VendorResult & { kind: 'stream' }): string {
+function streamContentType({ content, headers }: PassingResult): string {
   const said = headers.get('content-type') ?? '';
   switch (content) {
     case 'events':
@@ -301,29 +302,30 @@ function storedAs(
 }
 
 /**
- * The stream, and the bytes that have passed; the bytes are released once taken. `null` if they exceed the bound or did
+ * The source, and the bytes that have passed; the bytes are released once taken. `null` if they exceed the bound or did
  * not fit into memory.
  */
-function recorded(
-  body: ReadableStream<Uint8Array>,
-  bytesMax: number,
-): { body: ReadableStream<Uint8Array>; bytes(): Uint8Array | null } {
+function recorded(body: ByteSource, bytesMax: number): { body: ByteSource; bytes(): Uint8Array | null } {
   let chunks: Uint8Array[] | null = [];
   let bytes = 0;
   const memory = new HeldBytes('recorded');
-  const recorder = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      bytes += chunk.byteLength;
-      if (chunks && (bytes > bytesMax || !memory.take(chunk.byteLength))) {
-        chunks = null;
-        memory.release();
-      }
-      chunks?.push(chunk.slice());
-      controller.enqueue(chunk);
-    },
-  });
+  const record = (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (chunks && (bytes > bytesMax || !memory.take(chunk.byteLength))) {
+      chunks = null;
+      memory.release();
+    }
+    chunks?.push(chunk.slice());
+  };
   return {
-    body: body.pipeThrough(recorder),
+    body: {
+      async read() {
+        const part = await body.read();
+        if (!part.done) record(part.value);
+        return part;
+      },
+      cancel: (reason) => body.cancel(reason),
+    },
     bytes: () => {
       const whole = chunks && joined(chunks);
       // Later bytes are ignored.

@@ -3,8 +3,8 @@
  * anthropic/claude-opus-5-5=200`.
  */
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
-import type { VendorResult } from '../vendors/request.ts';
 import type { Attempt } from './models.ts';
+import type { AskedResult } from './stream-usage.ts';
 
 /** A longer name is cut, so that ten attempts fit into a header. */
 const NAME_LENGTH_MAX = 80;
@@ -13,8 +13,9 @@ export class AttemptList {
   readonly #ended: string[] = [];
 
   /** `end` is the vendor's status, or the reason why there is none. */
-  add({ modelKey }: Attempt, end: VendorResult | 'no-key'): void {
-    const word = typeof end === 'string' ? end : end.kind === 'answer' || end.kind === 'stream' ? end.status : end.kind;
+  add({ modelKey }: Attempt, end: AskedResult['result'] | 'no-key'): void {
+    const word =
+      typeof end === 'string' ? end : end.kind === 'answer' || end.kind === 'passing' ? end.status : end.kind;
     this.#ended.push(`${modelKey.slice(0, NAME_LENGTH_MAX).replace(/[^\w./:@-]/g, '_')}=${word}`);
   }
 

@@ -11,7 +11,7 @@ import type { OrganizationConfig } from '../config/credentials.ts';
 import { GATEWAY_HEADERS } from '../contract/gateway/labels.ts';
 import { kindNamed, type VendorKind } from '../domain/vendor-kind.ts';
 import type { Caller } from '../metering/caller.ts';
-import { requestVendor, type VendorRequest, type VendorResult, type WholeResult } from '../vendors/request.ts';
+import { requestVendor, type StreamResult, type VendorRequest, type WholeResult } from '../vendors/request.ts';
 import type { GatewayAnswer, WholeAnswer } from './answer.ts';
 import { refusalAnswer, refuseCall } from './error-envelope.ts';
 import { withVendorHeaders } from './passed-headers.ts';
@@ -48,7 +48,7 @@ export interface VendorAccess {
   key: string;
   ask(passed: PassedRequest): Promise<WholeResult>;
   /** Like `ask`, but a successful answer with a body is a stream. */
-  stream(passed: PassedRequest): Promise<VendorResult>;
+  stream(passed: PassedRequest): Promise<WholeResult | StreamResult>;
 }
 
 /** `null` if the organization has no usable key. */
@@ -85,7 +85,7 @@ export function noVendor(): WholeAnswer {
 }
 
 /** The vendor's answer as Callmeter's, with its body as a stream. */
-export function passOn(result: VendorResult, vendorKey: string, requestId: string): GatewayAnswer {
+export function passOn(result: WholeResult | StreamResult, vendorKey: string, requestId: string): GatewayAnswer {
   if (result.kind !== 'stream') {
     const answer = passBack(result, vendorKey, requestId);
     if (result.kind !== 'answer') return answer;

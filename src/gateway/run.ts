@@ -12,7 +12,7 @@ import { limitHeaders } from '../contract/limit-headers.ts';
 import { NO_USAGE } from '../domain/usage.ts';
 import { chooseEffort } from '../vendors/effort.ts';
 import { Presence } from '../vendors/presence.ts';
-import type { VendorRequest, VendorResult, WholeResult } from '../vendors/request.ts';
+import type { PassedAs, PassingResult, VendorRequest, WholeResult } from '../vendors/request.ts';
 import { requestVendor } from '../vendors/request.ts';
 import { writtenTokens } from '../vendors/written-tokens.ts';
 import { attemptTerms } from './admission.ts';
@@ -86,13 +86,13 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
       vendorAsked = true;
       const { result, addsUsage } = await askVendor(run, current, body, vendorKey, { timeoutMs, presence });
       run.tried.add(attempt, result);
-      const opening = result.kind === 'stream' ? failedOpening(run, result, vendorKey) : null;
-      if (result.kind === 'stream' && !opening) {
+      const opening = result.kind === 'passing' ? failedOpening(run, result, vendorKey) : null;
+      if (result.kind === 'passing' && !opening) {
         return answerStream(run, current, result, { addsUsage, presence, vendorKey });
       }
       current = { ...current, asked: { ...current.asked, leftAtMs: Date.now() } };
       reading = opening ?? readWhole(run, attempt, result as WholeResult, vendorKey);
-      if (result.kind === 'answer' || result.kind === 'stream') {
+      if (result.kind === 'answer' || result.kind === 'passing') {
         reading.headers = result.headers;
         reading.answer.headers[GATEWAY_HEADERS.requestId] = findRequestId(result.headers) ?? run.requestId;
       }
@@ -114,11 +114,7 @@ async function carryOut(run: Run): Promise<GatewayAnswer> {
 }
 
 /** The error that begins a stream, if there is one: its vendor has failed, and nothing has been passed on. */
-function failedOpening(
-  { dialect, request }: Run,
-  result: VendorResult & { kind: 'stream' },
-  vendorKey: string,
-): Reading | null {
+function failedOpening({ dialect, request }: Run, result: PassingResult, vendorKey: string): Reading | null {
   const answer = dialect.answerForm?.(request) === 'any' ? null : readOpening(result);
   if (!answer) return null;
   // What else the vendor sends is not waited for.
@@ -144,7 +140,7 @@ const RESPONSE_TYPES = {
   large: 'passed',
   bytes: 'any',
   any: 'any',
-} as const satisfies Record<AnswerForm, VendorRequest['responseType']>;
+} as const satisfies Record<AnswerForm, PassedAs>;
 
 function askVendor(
   run: Run,

@@ -75,7 +75,7 @@ export function replayedAnswer(
 function replayedStream(text: string, transform: Transform | undefined): ReadableStream<Uint8Array> {
   const body = new Blob([text]).stream() as unknown as ReadableStream<Uint8Array>;
   const bounds = { idleTimeoutMs: 60_000, drainMsMax: 1, bytesMax: 0 };
-  return meterStream(body, { ...bounds, ...(transform && { transform }), onEnd: () => undefined });
+  return meterStream(body.getReader(), { ...bounds, ...(transform && { transform }), onEnd: () => undefined });
 }
 
 /** The refusal of a retry whose call has no stored answer: it is still in progress, or its answer was not stored. */

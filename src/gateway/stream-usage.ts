@@ -6,7 +6,7 @@
  */
 import { BoundedMap } from '../platform/bounded-map.ts';
 import { remember } from '../platform/isolate-memory.ts';
-import type { VendorResult } from '../vendors/request.ts';
+import type { PassingResult, WholeResult } from '../vendors/request.ts';
 
 /** The most vendors, each of one organization, that an isolate remembers to refuse the field. */
 const REFUSING_VENDORS_MAX = 1_000;
@@ -15,7 +15,7 @@ const refusing = remember(() => new BoundedMap<string, true>(REFUSING_VENDORS_MA
 
 /** A vendor's result, and whether it was asked for the usage of a stream whose caller did not ask for it. */
 export interface AskedResult {
-  result: VendorResult;
+  result: WholeResult | PassingResult;
   addsUsage: boolean;
 }
 
@@ -23,17 +23,17 @@ export interface AskedResult {
 export async function askedForUsage(
   vendor: string,
   addsUsage: boolean,
-  send: (asksUsage: boolean) => Promise<VendorResult>,
+  send: (asksUsage: boolean) => Promise<AskedResult['result']>,
 ): Promise<AskedResult> {
   if (!addsUsage || refusing.value.has(vendor)) return { result: await send(false), addsUsage: false };
   const result = await send(true);
   if (!refusesField(result)) return { result, addsUsage: true };
   const again = await send(false);
-  if (again.kind === 'stream' || (again.kind === 'answer' && again.ok)) refusing.value.set(vendor, true);
+  if (again.kind === 'passing' || (again.kind === 'answer' && again.ok)) refusing.value.set(vendor, true);
   return { result: again, addsUsage: false };
 }
 
-function refusesField(result: VendorResult): boolean {
+function refusesField(result: AskedResult['result']): boolean {
   if (result.kind !== 'answer' || (result.status !== 400 && result.status !== 422)) return false;
   return typeof result.body === 'string' && result.body.includes('stream_options');
 }

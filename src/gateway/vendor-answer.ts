@@ -6,7 +6,7 @@
 import type { VendorKind } from '../domain/vendor-kind.ts';
 import { readJson } from '../vendors/json-skim.ts';
 import { PassedBody } from '../vendors/passed-body.ts';
-import { CLIENT_LEFT, type VendorResult, type WholeResult } from '../vendors/request.ts';
+import { CLIENT_LEFT, type PassingResult, type WholeResult } from '../vendors/request.ts';
 import { withServedTier } from '../vendors/service-tier.ts';
 import {
   readFailure,
@@ -105,7 +105,7 @@ export function readOpening({
   status,
   headers,
   first,
-}: VendorResult & { kind: 'stream' }): (ReceivedAnswer & { failure: VendorFailure }) | null {
+}: PassingResult): (ReceivedAnswer & { failure: VendorFailure }) | null {
   if (first === null) return null;
   const stream = new StreamUsage({ written: new WrittenTokens('compatible', '') });
   const document = stream.read(first);

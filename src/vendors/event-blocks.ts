@@ -5,7 +5,7 @@
  * form of stream is an array of JSON objects, and an answer that is not a stream is one object. Events end with an
  * ASCII character in all three, so a character of several bytes is never cut. `eventsource-parser` reads the events.
  */
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { createParser, type EventSourceMessage, type EventSourceParser } from 'eventsource-parser';
 import { LF } from '../platform/bytes.ts';
 import { CLOSE_LIST, CLOSE_OBJECT, OPEN_LIST, OPEN_OBJECT, QUOTE, StringEnd } from '../platform/json-scan.ts';
 import { HeldBytes } from './answer-memory.ts';
@@ -44,14 +44,15 @@ export interface Block {
 const CR = 13;
 /** Space, line ends, and the three bytes of a byte order mark. */
 const BEFORE_CONTENT = new Set([9, LF, CR, 32, 0xef, 0xbb, 0xbf]);
+const decoder = new TextDecoder();
 
 export class EventBlocks {
   readonly #bytesMax: number;
   /** For an event that is longer than usual. */
   readonly #memory = new HeldBytes();
-  readonly #decoder = new TextDecoder();
   readonly #parsed: EventSourceMessage[] = [];
-  readonly #parser = createParser({ onEvent: (event) => this.#parsed.push(event) });
+  /** Made for the first event that is read. */
+  #parser: EventSourceParser | null = null;
   #form: 'sse' | 'json' | null = null;
   /** The bytes of the unfinished block. */
   #held: Uint8Array[] = [];
@@ -87,7 +88,11 @@ export class EventBlocks {
       this.#afterCr = false;
       start = 1;
     }
+    const [lf, cr] = [new NextByte(chunk, LF), new NextByte(chunk, CR)];
     for (let index = this.#string.isOpen ? this.#string.find(chunk, 0) + 1 : start; index < chunk.length; index += 1) {
+      // No event ends within a line.
+      if (!isJson && !this.#lineEmpty) index = Math.min(lf.find(index), cr.find(index));
+      if (index === chunk.length) break;
       const byte = chunk[index] as number;
       if (!isJson) {
         if (!this.#eventEnds(byte)) continue;
@@ -114,7 +119,7 @@ export class EventBlocks {
     const bytes = this.#release(new Uint8Array());
     const form = this.#form ?? 'sse';
     const read = isHeld ? bytes : this.#endSkim();
-    const event = form === 'sse' ? this.#read(`${this.#decoder.decode(read)}\n\n`) : null;
+    const event = form === 'sse' ? this.#read(`${decoder.decode(read)}\n\n`) : null;
     return [{ bytes, event, form, ...(!isHeld && { isPiece: true }) }];
   }
 
@@ -221,7 +226,7 @@ export class EventBlocks {
   }
 
   #eventOf(bytes: Uint8Array): StreamEvent | null {
-    const text = this.#decoder.decode(bytes);
+    const text = decoder.decode(bytes);
     return this.#form === 'json' ? { data: text } : this.#read(text);
   }
 
@@ -234,8 +239,30 @@ export class EventBlocks {
   }
 
   #read(text: string): StreamEvent | null {
+    this.#parser ??= createParser({ onEvent: (event) => this.#parsed.push(event) });
     this.#parser.feed(text);
     return this.#parsed.splice(0)[0] ?? null;
+  }
+}
+
+/** Finds the places of a byte in a chunk, asked for in ascending order. */
+class NextByte {
+  readonly #chunk: Uint8Array;
+  readonly #byte: number;
+  #at = -1;
+
+  constructor(chunk: Uint8Array, byte: number) {
+    this.#chunk = chunk;
+    this.#byte = byte;
+  }
+
+  /** The first place from `from` on; the chunk's length if there is none. */
+  find(from: number): number {
+    if (this.#at < from) {
+      const at = this.#chunk.indexOf(this.#byte, from);
+      this.#at = at < 0 ? this.#chunk.length : at;
+    }
+    return this.#at;
   }
 }
 

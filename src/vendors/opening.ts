@@ -2,6 +2,7 @@
  * The beginning of an answer: whether it is events, JSON or something else, judged by its bytes and not by its headers;
  * and its first event, so that it can be judged before any of it is passed on.
  */
+import { type ByteSource, ReplayedBytes } from './byte-source.ts';
 import { EventBlocks, type StreamEvent } from './event-blocks.ts';
 
 export interface Opening {
@@ -9,7 +10,7 @@ export interface Opening {
   /** `null` if the answer has no events, or none came in time. */
   first: StreamEvent | null;
   /** The whole answer, from its first byte on. */
-  body: ReadableStream<Uint8Array>;
+  body: ByteSource;
 }
 
 /** More bytes are not kept back. */
@@ -37,14 +38,14 @@ const BINARY = /^\s*(?:audio|image|video)\/|octet-stream/i;
  * before.
  */
 export async function readOpening(
-  body: ReadableStream<Uint8Array>,
+  reader: ByteSource,
   contentType: string,
   { isText, isBinary }: Expected,
   msMax = KEPT_BACK_MS_MAX,
 ): Promise<Opening> {
-  const reader = body.getReader();
   const isEvents = /event-stream/i.test(contentType);
-  if (isBinary && BINARY.test(contentType)) return { content: 'other', first: null, body: replayed([], reader) };
+  if (isBinary && BINARY.test(contentType))
+    return { content: 'other', first: null, body: new ReplayedBytes([], reader) };
   const byHeader = isEvents ? 'events' : /\bjson\b/i.test(contentType) ? 'json' : 'other';
   const kept: Uint8Array[] = [];
   const blocks = new EventBlocks();
@@ -57,7 +58,12 @@ export async function readOpening(
     while (bytes < KEPT_BACK_BYTES_MAX) {
       const reading = reader.read();
       const next = await Promise.race([reading, timer.over]);
-      if (next === 'late') return { content: content ?? byHeader, first: null, body: replayed(kept, reader, reading) };
+      if (next === 'late')
+        return {
+          content: content ?? byHeader,
+          first: null,
+          body: new ReplayedBytes(kept, reader, { pending: reading }),
+        };
       if (next.done) break;
       const chunk = next.value.slice();
       kept.push(chunk);
@@ -66,15 +72,17 @@ export async function readOpening(
         head += decoder.decode(chunk, { stream: true });
         content = detectContent(head, isEvents, isText);
       }
-      if (content === 'json' || content === 'other') return { content, first: null, body: replayed(kept, reader) };
+      if (content === 'json' || content === 'other')
+        return { content, first: null, body: new ReplayedBytes(kept, reader) };
       const first = blocks.push(chunk).find(({ event }) => event !== null)?.event;
-      if (first) return { content: 'events', first, body: replayed(kept, reader) };
+      if (first) return { content: 'events', first, body: new ReplayedBytes(kept, reader) };
     }
   } finally {
     timer.lift();
   }
   const last = blocks.end().find(({ event }) => event !== null)?.event ?? null;
-  return { content: content ?? byHeader, first: content === 'events' ? last : null, body: replayed(kept, reader) };
+  const body = new ReplayedBytes(kept, reader);
+  return { content: content ?? byHeader, first: content === 'events' ? last : null, body };
 }
 
 /** `null` while it is not known. */
@@ -86,41 +94,6 @@ function detectContent(head: string, isEvents: boolean, isText: boolean): Openin
   if (isText) return 'other';
   if (EVENT_LINE.test(text)) return 'events';
   return text.length < LINE_LENGTH && /^[a-z]*$/.test(text) ? null : 'other';
-}
-
-/**
- * The chunks, and then the reader's further bytes; never more than requested. `letGo` is called when no chunk is held
- * any more.
- */
-export function replayed(
-  chunks: Uint8Array[],
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  reading: ReturnType<typeof reader.read> | null = null,
-  letGo: () => void = () => undefined,
-): ReadableStream<Uint8Array> {
-  let pending = reading;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const kept = chunks.shift();
-        if (kept) {
-          controller.enqueue(kept);
-          if (chunks.length === 0) letGo();
-          return;
-        }
-        const { done, value } = await (pending ?? reader.read());
-        pending = null;
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel(reason) {
-        chunks.length = 0;
-        letGo();
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 function timeout(ms: number): { over: Promise<'late'>; lift(): void } {

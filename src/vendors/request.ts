@@ -11,8 +11,8 @@ import { isConnectionHeader } from '../domain/vendor-headers.ts';
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { HELD_BYTES_MAX, HeldBytes } from './answer-memory.ts';
-import type { StreamEvent } from './event-blocks.ts';
-import { readOpening, replayed } from './opening.ts';
+import { type ByteSource, ReplayedBytes } from './byte-source.ts';
+import { type Opening, readOpening } from './opening.ts';
 import { PassedBody } from './passed-body.ts';
 import type { Presence } from './presence.ts';
 import { type PassingUsage, SkimmedUsage } from './usage.ts';
@@ -24,6 +24,8 @@ const WHOLE_BYTES_MAX = 4 * 1024 * 1024;
 
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
 
+export type PassedAs = 'passed' | 'passed-text' | 'any' | 'held';
+
 export interface VendorRequest {
   /** Checked by `checkVendorUrl`. */
   url: string | URL;
@@ -34,25 +36,27 @@ export interface VendorRequest {
   /** For the whole answer; for a stream, until its headers arrive: after that, `meterStream` watches it. */
   timeoutMs: number;
   /**
-   * `json`, `text`: held until complete. `stream`: any answer is a stream. `passed`: events are a stream, and so is an
-   * answer that is too large to hold; any other answer is text. `passed-text`: the same if a text may be the answer, so
-   * only a content type makes it events. `any`: like `passed`, but everything except JSON is a stream. `held`: events
-   * are a stream, and any other answer is text that is held until complete.
+   * `json`, `text`: held until complete. `stream`: any answer is a stream. `passed`: events pass while they arrive, and
+   * so does an answer that is too large to hold; any other answer is text. `passed-text`: the same if a text may be the
+   * answer, so only a content type makes it events. `any`: like `passed`, but everything except JSON passes. `held`:
+   * events pass, and any other answer is text that is held until complete.
    */
-  responseType: 'json' | 'text' | 'stream' | 'passed' | 'passed-text' | 'any' | 'held';
+  responseType: 'json' | 'text' | 'stream' | PassedAs;
   /** The caller that waits for the answer: some time after it has left, the request is aborted. */
   presence?: Presence;
   /** Aborts the request at once, with a body that is not complete. */
   signal?: AbortSignal | undefined;
 }
 
-export type VendorResult =
+export type VendorResult = WholeResult | StreamResult | PassingResult;
+
+/** The result of a request whose answer is held until it is complete. */
+export type WholeResult =
   /**
    * `body` is the parsed JSON, or the text if text was requested or if it is not JSON. The refusal of a stream also has
    * this form, parsed if it is JSON.
    */
   | { kind: 'answer'; status: number; ok: boolean; headers: Headers; body: unknown }
-  | ({ kind: 'stream'; status: number; headers: Headers } & VendorStream)
   /** It cannot be held, or not be parsed. It was still read to its end, for the facts that it states. */
   | { kind: 'too_large'; status: number; ok: boolean; headers: Headers; reading: PassingUsage; message: string }
   /** Also if the request was aborted. */
@@ -67,19 +71,23 @@ export type VendorResult =
   /** The answer broke off. The vendor may have done the work, so the request must not simply be repeated. */
   | { kind: 'broken'; status: number; message: string };
 
-interface VendorStream {
+/** An answer that nobody has read. */
+export interface StreamResult {
+  kind: 'stream';
+  status: number;
+  headers: Headers;
   body: ReadableStream<Uint8Array>;
-  /** Judged by its bytes; `other` if it was not judged. */
-  content: 'events' | 'json' | 'other';
-  /** The first event, which is also in the body; `null` if there is none, or it did not come in time. */
-  first: StreamEvent | null;
+}
+
+/** An answer that passes while it arrives, judged by its beginning. */
+export interface PassingResult extends Opening {
+  kind: 'passing';
+  status: number;
+  headers: Headers;
 }
 
 /** The recorded error of a call whose outcome is `left`. */
 export const CLIENT_LEFT = 'the caller left, and the vendor did not answer in the time for which it was read on';
-
-/** The result of a request that did not ask for a stream. */
-export type WholeResult = Exclude<VendorResult, { kind: 'stream' }>;
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -90,6 +98,14 @@ export async function requestVendor(
   request: VendorRequest & { responseType: 'json' | 'text' },
   fetcher?: Fetcher,
 ): Promise<WholeResult>;
+export async function requestVendor(
+  request: VendorRequest & { responseType: 'stream' },
+  fetcher?: Fetcher,
+): Promise<WholeResult | StreamResult>;
+export async function requestVendor(
+  request: VendorRequest & { responseType: PassedAs },
+  fetcher?: Fetcher,
+): Promise<WholeResult | PassingResult>;
 export async function requestVendor(request: VendorRequest, fetcher?: Fetcher): Promise<VendorResult>;
 export async function requestVendor(
   request: VendorRequest,
@@ -157,8 +173,10 @@ async function toVendorResult(responseType: VendorRequest['responseType'], respo
     reading,
     message,
   });
+  if (responseType === 'stream' && ok) return { kind: 'stream', status, headers, body };
+  const reader = body.getReader();
   if (!ok || responseType === 'json' || responseType === 'text') {
-    const whole = await readWhole(body, headers);
+    const whole = await readWhole(reader, headers);
     if (typeof whole !== 'string') return tooLarge(whole, TOO_LARGE);
     if (responseType !== 'json' || !hasTooManyValues(whole)) return answered(whole);
     const reading = new PassedBody(headers, true);
@@ -166,19 +184,18 @@ async function toVendorResult(responseType: VendorRequest['responseType'], respo
     reading.end();
     return tooLarge(reading, `the vendor's answer has more than ${JSON_VALUES_MAX} JSON values`);
   }
-  if (responseType === 'stream') return { kind: 'stream', status, headers, body, content: 'other', first: null };
-  const opening = await readOpening(body, headers.get('content-type') ?? '', {
+  const opening = await readOpening(reader, headers.get('content-type') ?? '', {
     isText: responseType === 'passed-text',
     isBinary: responseType === 'any',
   });
   const passes = opening.content === 'events' || (responseType === 'any' && opening.content === 'other');
-  if (passes) return { kind: 'stream', status, headers, ...opening };
+  if (passes) return { kind: 'passing', status, headers, ...opening };
   if (responseType === 'held') {
     const whole = await readWhole(opening.body, headers);
     return typeof whole === 'string' ? answered(whole) : tooLarge(whole, TOO_LARGE);
   }
   const held = await readHeld(opening.body);
-  return typeof held === 'string' ? answered(held) : { kind: 'stream', status, headers, ...opening, body: held };
+  return typeof held === 'string' ? answered(held) : { kind: 'passing', status, headers, ...opening, body: held };
 }
 
 function isParsed(responseType: VendorRequest['responseType']): boolean {
@@ -220,8 +237,7 @@ function buildHeaders(
 }
 
 /** The text of the body; or, if it cannot be held, the facts that are read of it while it passes. */
-async function readWhole(body: ReadableStream<Uint8Array>, headers: Headers): Promise<string | PassingUsage> {
-  const reader = body.getReader();
+async function readWhole(reader: ByteSource, headers: Headers): Promise<string | PassingUsage> {
   const memory = new HeldBytes();
   try {
     const chunks: Uint8Array[] = [];
@@ -236,30 +252,30 @@ async function readWhole(body: ReadableStream<Uint8Array>, headers: Headers): Pr
   }
 }
 
-async function readPassing(
-  chunks: Uint8Array[],
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  headers: Headers,
-): Promise<PassingUsage> {
-  const opening = await readOpening(replayed(chunks, reader), headers.get('content-type') ?? '', {
+async function readPassing(chunks: Uint8Array[], reader: ByteSource, headers: Headers): Promise<PassingUsage> {
+  const opening = await readOpening(new ReplayedBytes(chunks, reader), headers.get('content-type') ?? '', {
     isText: false,
     isBinary: false,
   });
   const reading =
     opening.content === 'events' ? new SkimmedUsage() : new PassedBody(headers, opening.content === 'json');
   let bytes = 0;
-  for await (const chunk of opening.body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    if (bytes > READ_BYTES_MAX) break;
-    reading.push(chunk);
+  for (;;) {
+    const { done, value } = await opening.body.read();
+    if (done) break;
+    bytes += value.byteLength;
+    if (bytes > READ_BYTES_MAX) {
+      await opening.body.cancel();
+      break;
+    }
+    reading.push(value);
   }
   reading.end();
   return reading;
 }
 
 /** The text of the body; or, if it is too large to pass as a whole, its bytes from the beginning. */
-async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | ReadableStream<Uint8Array>> {
-  const reader = body.getReader();
+async function readHeld(reader: ByteSource): Promise<string | ByteSource> {
   const memory = new HeldBytes();
   let isPassed = false;
   try {
@@ -272,7 +288,7 @@ async function readHeld(body: ReadableStream<Uint8Array>): Promise<string | Read
       if (bytes <= WHOLE_BYTES_MAX && memory.take(value.byteLength)) continue;
       // A slow caller keeps the bytes that were read.
       isPassed = true;
-      return replayed(chunks, reader, null, () => memory.release());
+      return new ReplayedBytes(chunks, reader, { letGo: () => memory.release() });
     }
   } finally {
     if (!isPassed) memory.release();

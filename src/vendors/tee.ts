@@ -7,6 +7,7 @@
  * and the caller gets a regular end after the passed output. Every stream ends exactly once, with an outcome.
  */
 import { log } from '../platform/log.ts';
+import type { ByteSource } from './byte-source.ts';
 import {
   type Block,
   EventBlocks,
@@ -113,8 +114,10 @@ export interface MeterOptions {
   told?(text: string): string;
 }
 
-export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOptions): ReadableStream<Uint8Array> {
-  const metered = new MeteredStream(body, options);
+const encoder = new TextEncoder();
+
+export function meterStream(source: ByteSource, options: MeterOptions): ReadableStream<Uint8Array> {
+  const metered = new MeteredStream(source, options);
   // Never reads ahead of the caller.
   return new ReadableStream<Uint8Array>(
     {
@@ -126,13 +129,12 @@ export function meterStream(body: ReadableStream<Uint8Array>, options: MeterOpti
 }
 
 class MeteredStream {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #source: ByteSource;
   readonly #options: MeterOptions;
   readonly #usage: PassingUsage;
   /** Takes the events, unless the options read the chunks. */
   readonly #events: StreamUsage | null;
   readonly #blocks: EventBlocks;
-  readonly #encoder = new TextEncoder();
   /** Set once, when the stream ends; resolves when `onEnd` is done. */
   #ended: Promise<void> | null = null;
   #failed = false;
@@ -158,14 +160,18 @@ class MeteredStream {
   /** Whole events are passed, not the chunks in which they arrive. */
   readonly #byEvent: boolean;
 
-  constructor(body: ReadableStream<Uint8Array>, options: MeterOptions) {
-    this.#reader = body.getReader();
+  constructor(source: ByteSource, options: MeterOptions) {
+    this.#source = source;
     this.#options = options;
     const needsWhole = options.transform !== undefined || options.limit !== undefined;
     this.#blocks = new EventBlocks(needsWhole ? WHOLE_EVENT_BYTES_MAX : undefined);
-    const events = new StreamUsage({ written: options.written });
-    this.#events = options.reading ? null : events;
-    this.#usage = options.reading ?? events;
+    if (options.reading) {
+      this.#events = null;
+      this.#usage = options.reading;
+    } else {
+      this.#events = new StreamUsage({ written: options.written });
+      this.#usage = this.#events;
+    }
     if (options.unread) this.#watchReader(options.unread);
     this.#byEvent = [options.transform, options.limit, options.broken].some((option) => option !== undefined);
   }
@@ -180,7 +186,7 @@ class MeteredStream {
       if (this.#ended) {
         await this.#ended;
         if (this.#clientLeft) return;
-        if (this.#closing !== null) controller.enqueue(this.#encoder.encode(this.#closing));
+        if (this.#closing !== null) controller.enqueue(encoder.encode(this.#closing));
         if (this.#failed && this.#closing === null) controller.error(new Error("the vendor's stream broke off"));
         else controller.close();
         return;
@@ -228,7 +234,7 @@ class MeteredStream {
     this.#silentSinceMs = Date.now();
     if (this.#watch === undefined) this.#watchFor(this.#options.idleTimeoutMs);
     try {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await this.#source.read();
       if (this.#ended) return null;
       this.#silentSinceMs = null;
       if (this.#clientLeft && value) this.#drainedBytes += value.byteLength;
@@ -284,23 +290,29 @@ class MeteredStream {
       }
       if (event && body && !this.#clientLeft) limit?.passed(body, event.data);
       const isChanged = transform && event && form === 'sse' && !isPiece && !this.#clientLeft;
-      const changed = isChanged ? await this.#change(event) : event;
+      const change = isChanged ? this.#change(event) : event;
+      // Most events pass as they are, and an `await` for each would cost more than its reading.
+      const changed = change instanceof Promise ? await change : change;
       const isTold = told && !isPiece && this.#usage.failed !== null;
       const passed = (part: Uint8Array) =>
-        parts.push(isTold ? this.#encoder.encode(told(new TextDecoder().decode(part))) : part);
+        parts.push(isTold ? encoder.encode(told(new TextDecoder().decode(part))) : part);
       if (changed === event) passed(bytes);
-      else for (const one of [changed ?? []].flat()) passed(this.#encoder.encode(serializeEvent(one)));
+      else for (const one of [changed ?? []].flat()) passed(encoder.encode(serializeEvent(one)));
     }
     return joined(parts);
   }
 
   /** A transform that throws is a bug, but the caller must not lose its stream to it. */
-  async #change(event: StreamEvent): Promise<Changed> {
-    try {
-      return (await this.#options.transform?.(event, this.#usage)) ?? null;
-    } catch (error) {
+  #change(event: StreamEvent): Changed | Promise<Changed> {
+    const unchanged = (error: unknown) => {
       log('error', 'stream_transform_failed', {}, error);
       return event;
+    };
+    try {
+      const changed = this.#options.transform?.(event, this.#usage) ?? null;
+      return changed instanceof Promise ? changed.catch(unchanged) : changed;
+    } catch (error) {
+      return unchanged(error);
     }
   }
 
@@ -318,7 +330,7 @@ class MeteredStream {
     if (this.#clientLeft || form === 'json') return new Uint8Array();
     const soFar = { partial: this.#usage.partial(), outputTokens: this.#usage.outputTokens };
     try {
-      return this.#encoder.encode(await limit.close(soFar));
+      return encoder.encode(await limit.close(soFar));
     } catch (error) {
       log('error', 'stream_closing_failed', {}, error);
       this.#failed = true;
@@ -354,7 +366,7 @@ class MeteredStream {
       failure,
     });
     // Closes the connection to the vendor if its stream is not over; a pending read then ends.
-    this.#reader.cancel().catch(() => undefined);
+    this.#source.cancel().catch(() => undefined);
   }
 
   async #report(outcome: StreamOutcome): Promise<void> {

@@ -59,6 +59,8 @@ function readChunkArray(chunks: unknown[]): ContentStream {
   return stream;
 }
 
+const encoder = new TextEncoder();
+
 /** Counts the output of a stream. */
 export interface Written {
   /** Takes the next event, parsed. */
@@ -114,8 +116,9 @@ interface StreamUsageOptions {
 export class StreamUsage implements PassingUsage {
   /** The first error that the vendor reported inside the stream. */
   failed: VendorFailure | null = null;
-  readonly #blocks: EventBlocks;
-  readonly #encoder = new TextEncoder();
+  readonly #eventBytesMax: number | undefined;
+  /** Cuts the stream, unless the caller does. */
+  #blocks: EventBlocks | null = null;
   readonly #written: Written | undefined;
   readonly #anyForm: boolean;
   #reading: StreamReading | null = null;
@@ -127,7 +130,7 @@ export class StreamUsage implements PassingUsage {
 
   /** `anyForm`: events of an unknown form end well when the vendor ends them. */
   constructor({ eventBytesMax, written, anyForm = false }: StreamUsageOptions = {}) {
-    this.#blocks = new EventBlocks(eventBytesMax);
+    this.#eventBytesMax = eventBytesMax;
     this.#written = written;
     this.#anyForm = anyForm;
   }
@@ -185,14 +188,15 @@ export class StreamUsage implements PassingUsage {
   }
 
   push(chunk: string | Uint8Array): void {
-    for (const { event } of this.#blocks.push(typeof chunk === 'string' ? this.#encoder.encode(chunk) : chunk)) {
+    this.#blocks ??= new EventBlocks(this.#eventBytesMax);
+    for (const { event } of this.#blocks.push(typeof chunk === 'string' ? encoder.encode(chunk) : chunk)) {
       if (event) this.read(event);
     }
   }
 
   /** Call this after the last chunk. */
   end(): void {
-    for (const { event } of this.#blocks.end()) {
+    for (const { event } of this.#blocks?.end() ?? []) {
       if (event) this.read(event);
     }
   }

@@ -16,7 +16,7 @@ export interface Metered {
 export function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOptions> = {}): Metered {
   const outcomes: StreamOutcome[] = [];
   const { promise: ended, resolve } = Promise.withResolvers<StreamOutcome>();
-  const stream = meterStream(body, {
+  const stream = meterStream(body.getReader(), {
     idleTimeoutMs: 2_000,
     drainMsMax: 2_000,
     bytesMax: 1_000_000,

@@ -58,7 +58,7 @@ function stopping(tokensMax: number, events?: object[]): typeof fetch {
       close: ({ outputTokens }) => closing.close({ code: CODE, usage: usedSoFar(outputTokens) }),
     };
     const bounds = { idleTimeoutMs: 5_000, drainMsMax: 1_000, bytesMax: 1_000 };
-    const metered = meterStream(body, {
+    const metered = meterStream(body.getReader(), {
       ...bounds,
       written: new WrittenTokens('compatible', 'model'),
       limit,

@@ -93,7 +93,7 @@ test('the attempts are told if there were several, and fit into a header', () =>
   expect(attempts.header).toEqual({});
   attempts.add(attempt('acme/a, b=1\n語'), { kind: 'timeout' });
   attempts.add(attempt('acme/keyless'), 'no-key');
-  attempts.add(attempt('anthropic/claude-opus-5-5'), { kind: 'stream', status: 200 } as never);
+  attempts.add(attempt('anthropic/claude-opus-5-5'), { kind: 'passing', status: 200 } as never);
   expect(attempts.header).toEqual({
     'x-service-attempts':
       'openai/gpt-6-sol=429, acme/a__b_1__=timeout, acme/keyless=no-key, anthropic/claude-opus-5-5=200',

@@ -3,8 +3,11 @@
  * its own.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { GroupCommit } from '../../durable-objects/group-commit.ts';
+
+/** The object is idle so long after a command. */
+const IDLE_MS = 50;
 
 /** Commands that log their effects; a transaction that throws undoes them, as in an object's storage. */
 function logged() {
@@ -35,9 +38,24 @@ describe('commands', () => {
   it('run at once if the object is idle', async () => {
     const { log, run } = logged();
     expect(run('first')).toBe('first');
-    await wait(5);
+    await wait(IDLE_MS);
     expect(run('later')).toBe('later');
     expect(log).toEqual(['first', 'later']);
+  });
+
+  it('set no timer if the object is idle', () => {
+    vi.useFakeTimers();
+    try {
+      const { run } = logged();
+      run('first');
+      vi.advanceTimersByTime(IDLE_MS);
+      run('later');
+      expect(vi.getTimerCount()).toBe(0);
+      void run('at the same time');
+      expect(vi.getTimerCount()).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('share a transaction, in the order in which they arrived', async () => {
@@ -76,7 +94,7 @@ describe('commands', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect(log).toEqual(['first', 'undone', 'a', 'broken', 'b']);
     expect(await run('next')).toBe('next');
-    await wait(5);
+    await wait(IDLE_MS);
     expect(() => run('broken')).toThrow('broken');
   });
 

@@ -82,7 +82,8 @@ export function readStream(response: Response, metering: StreamMetering): Respon
     return hidesUsage && isUsageChunk(event) ? null : event;
   };
   const bounds = { idleTimeoutMs: IDLE_MS_MAX, drainMsMax: DRAIN_MS_MAX, bytesMax: DRAIN_BYTES_MAX };
-  const metered = meterStream(response.body as ReadableStream<Uint8Array>, { ...bounds, onEnd: end, transform });
+  const body = response.body as ReadableStream<Uint8Array>;
+  const metered = meterStream(body.getReader(), { ...bounds, onEnd: end, transform });
   return sameAs(response, signal ? abortable(metered, signal, onAbort) : metered);
 }
 

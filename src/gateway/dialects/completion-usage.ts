@@ -3,7 +3,9 @@
  * does not see it; one that did also gets the cost.
  */
 import { parseAnswer } from '../../platform/json.ts';
+import type { StreamEvent } from '../../vendors/event-blocks.ts';
 import type { Transform } from '../../vendors/tee.ts';
+import type { VendorUsage } from '../../vendors/usage.ts';
 import type { AttemptTerms, StreamCost, VendorBody } from './dialect.ts';
 
 /** A chunk whose usage is an object; most chunks say `"usage":null`, or have no usage. */
@@ -31,7 +33,7 @@ export function usageInStream(
 ): Transform | undefined {
   const includeUsage = stream_options?.include_usage === true;
   if (!includeUsage && !addsUsage) return undefined;
-  return async (event, reading) => {
+  return (event, reading) => {
     if (!HAS_USAGE.test(event.data)) return event;
     const chunk = parseAnswer(event.data) as { usage?: unknown; choices?: unknown } | null | undefined;
     if (chunk == null || typeof chunk.usage !== 'object' || chunk.usage === null) return event;
@@ -39,9 +41,18 @@ export function usageInStream(
       const hasChoices = Array.isArray(chunk.choices) && chunk.choices.length > 0;
       return hasChoices ? event : null;
     }
-    const usage = reading.usage();
-    const costUsd = usage && (await cost(usage));
-    if (costUsd === null) return event;
-    return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
+    return withCost(event, { ...chunk, usage: chunk.usage }, reading.usage(), cost);
   };
+}
+
+/** The event with the cost of the usage so far, if it is known. */
+async function withCost(
+  event: StreamEvent,
+  chunk: { usage: object },
+  usage: VendorUsage | null,
+  cost: StreamCost,
+): Promise<StreamEvent> {
+  const costUsd = usage && (await cost(usage));
+  if (costUsd === null) return event;
+  return { ...event, data: JSON.stringify({ ...chunk, usage: { ...chunk.usage, cost_usd: costUsd } }) };
 }

@@ -1,0 +1,62 @@
+/**
+ * The bytes of an answer, read part by part by one reader: a stream's own reader, or parts that were read already and
+ * then the reader's further ones.
+ *
+ * Such a source costs a call of a function for each part. A `ReadableStream` around the reader would cost the runtime a
+ * request to a queue, an entry in it, and several promises.
+ */
+export interface ByteSource {
+  read(): Promise<ReadableStreamReadResult<Uint8Array>>;
+  /** Ends a read that is pending, and leaves the sender. */
+  cancel(reason?: unknown): Promise<void>;
+}
+
+/** Parts that were read, and then the reader's further bytes; never more than requested. */
+export class ReplayedBytes implements ByteSource {
+  readonly #parts: Uint8Array[];
+  readonly #reader: ByteSource;
+  #pending: ReturnType<ByteSource['read']> | null;
+  readonly #letGo: () => void;
+  #isCanceled = false;
+  #endRead: () => void = () => undefined;
+
+  /** `pending` is a read that has begun. `letGo` is called when no part is held any more. */
+  constructor(
+    parts: Uint8Array[],
+    reader: ByteSource,
+    {
+      pending = null,
+      letGo = () => undefined,
+    }: { pending?: ReturnType<ByteSource['read']> | null; letGo?: () => void } = {},
+  ) {
+    this.#parts = parts;
+    this.#reader = reader;
+    this.#pending = pending;
+    this.#letGo = letGo;
+  }
+
+  read(): Promise<ReadableStreamReadResult<Uint8Array>> {
+    const value = this.#parts.shift();
+    if (value) {
+      if (this.#parts.length === 0) this.#letGo();
+      return Promise.resolve({ done: false, value });
+    }
+    if (this.#isCanceled) return Promise.resolve(OVER);
+    const reading = this.#pending ?? this.#reader.read();
+    this.#pending = null;
+    return new Promise((resolve, reject) => {
+      this.#endRead = () => resolve(OVER);
+      reading.then(resolve, reject);
+    });
+  }
+
+  cancel(reason?: unknown): Promise<void> {
+    this.#isCanceled = true;
+    this.#parts.length = 0;
+    this.#letGo();
+    this.#endRead();
+    return this.#reader.cancel(reason);
+  }
+}
+
+const OVER = { done: true, value: undefined } as const;
