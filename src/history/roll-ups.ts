@@ -1,10 +1,10 @@
 /**
  * Usage, summed from calls: which tables there are, and the statements that keep them exact.
  *
- * A batch first writes to `usage_changes` what it changes of the usage (`projection.ts`: each changed call as it is
- * now, less what it counted as before), then adds those rows to every table of `ROLL_UPS`, and empties `usage_changes`
- * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left. A new
- * roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
+ * A batch first notes what it changes of the usage (`projection.ts`: each changed call as it is now, less what it counted
+ * as before), then adds these changes to every table of `ROLL_UPS`, and forgets them again. All of that is one
+ * transaction. Many changes are noted in one row, because D1 bills rows. A customer is erased by adding its hours negated
+ * to what is left. A new roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
  */
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 
@@ -38,7 +38,7 @@ export interface RollUp {
   table: string;
   keys: readonly Key[];
   unit: Unit;
-  /** Columns that are summed, as expressions of those of `usage_changes`; all figures where it is absent. */
+  /** Columns that are summed, as expressions of those of the changes; all figures where it is absent. */
   figures?: Readonly<Record<string, string>>;
   /** Which changes count; all where it is absent. */
   where?: string;
@@ -89,7 +89,36 @@ const STARTS = {
   week: { column: 'week_ms', of: `hour_ms / ${WEEK_MS} * ${WEEK_MS}` },
 } as const;
 
-/** `usage_changes` once for each dimension of an organization's roll-ups. */
+/** What a change is of. */
+const CHANGE_KEY_COLUMNS = [...DIMENSIONS, 'paid_model', 'hour_ms'] as const;
+
+/** The columns of a change, in the order in which they are noted. */
+export const CHANGE_COLUMNS = [...CHANGE_KEY_COLUMNS, ...USAGE_FIGURES] as const;
+
+/** Changes in one row: with the longest ids and names, it stays below the 2 MB that D1 takes. */
+const PART_CHANGES_MAX = 200;
+
+/** Notes the changes that a query selects, which has `CHANGE_COLUMNS` in their order. */
+export function noteChanges(query: string): string {
+  const columns = CHANGE_COLUMNS.join(', ');
+  return `WITH noted (${columns}) AS (${query})
+    INSERT INTO usage_change_parts (changes) SELECT json_group_array(json_array(${columns}))
+    FROM (SELECT *, (ROW_NUMBER() OVER () - 1) / ${PART_CHANGES_MAX} AS part FROM noted) GROUP BY part`;
+}
+
+/** `usage_changes`: what was noted, as rows, each key once. */
+const NOTED_CHANGES = `noted AS MATERIALIZED (SELECT jsonb(value) AS change FROM usage_change_parts CROSS JOIN json_each(changes)),
+  usage_changes AS MATERIALIZED (
+    SELECT ${CHANGE_COLUMNS.map((name, place) => {
+      const value = `change ->> ${place}`;
+      return place < CHANGE_KEY_COLUMNS.length ? `${value} AS ${name}` : `SUM(${value}) AS ${name}`;
+    }).join(', ')} FROM noted GROUP BY ${CHANGE_KEY_COLUMNS.map((_, place) => place + 1).join(', ')})`;
+
+/** Changes that add up to nothing are left out, so that a call whose usage stays the same changes no roll-up. */
+const COUNTED_CHANGES = `WITH ${NOTED_CHANGES.replace('usage_changes AS', 'summed AS')},
+  usage_changes AS MATERIALIZED (SELECT * FROM summed WHERE ${USAGE_FIGURES.map((name) => `${name} <> 0`).join(' OR ')})`;
+
+/** Each change once for each dimension of an organization's roll-ups. */
 const BY_DIMENSION = `(SELECT usage_changes.*, dimension,
     CASE dimension WHEN 'feature' THEN feature WHEN 'provider' THEN provider WHEN 'model' THEN model ELSE outcome END AS key
   FROM usage_changes
@@ -102,7 +131,7 @@ function addChanges({ table, keys, unit, figures = ALL_FIGURES, where = 'true' }
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
   const start = STARTS[unit];
   const key = [...keys, start.column];
-  return `INSERT INTO ${table} (${[...key, ...names].join(', ')})
+  return `${COUNTED_CHANGES} INSERT INTO ${table} (${[...key, ...names].join(', ')})
     SELECT ${[...keys, start.of, ...Object.values(figures).map((figure) => `SUM(${figure})`)].join(', ')}
     FROM ${source} WHERE ${where} GROUP BY ${key.map((_, index) => index + 1).join(', ')}
     ON CONFLICT DO UPDATE SET ${names.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
@@ -119,7 +148,7 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
   const sums = USAGE_FIGURES.map(
     (name) => `COALESCE(before.${name}, 0) + COALESCE(SUM(changed.${name}) OVER upward, 0)`,
   );
-  return `WITH changed AS MATERIALIZED (
+  return `${COUNTED_CHANGES}, changed AS MATERIALIZED (
       SELECT ${key}, hour_ms, ${USAGE_FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')}
       FROM usage_changes GROUP BY ${key}, hour_ms),
     touched AS MATERIALIZED (
@@ -138,22 +167,10 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
 
 const isOfCustomers = ({ keys }: RollUp) => keys.includes('customer_id');
 
-const FORGET_CHANGES = 'DELETE FROM usage_changes';
+const FORGET_CHANGES = 'DELETE FROM usage_change_parts';
 
-/** What a row of `usage_changes` is of. */
-const CHANGE_KEY_COLUMNS = [...DIMENSIONS, 'paid_model', 'hour_ms'] as const;
-const CHANGE_KEY = CHANGE_KEY_COLUMNS.join(', ');
-
-/** The columns of `usage_changes`, in the order in which `usageOfCalls` selects them. */
-export const CHANGE_COLUMNS = [...CHANGE_KEY_COLUMNS, ...USAGE_FIGURES] as const;
-
-/** Removes changes that add up to nothing, so that a call whose usage stays the same changes no roll-up. */
-const REMOVE_UNCHANGED = `DELETE FROM usage_changes WHERE (${CHANGE_KEY}) IN (
-  SELECT ${CHANGE_KEY} FROM usage_changes GROUP BY ${CHANGE_KEY}
-  HAVING ${USAGE_FIGURES.map((name) => `SUM(${name}) = 0`).join(' AND ')})`;
-
-/** Counts what a batch wrote to `usage_changes`: the end of every batch that does. */
-export const COUNT_USAGE: readonly string[] = [REMOVE_UNCHANGED, ...ROLL_UPS.map(addChanges), FORGET_CHANGES];
+/** Counts what a batch noted: the end of every batch that does. */
+export const COUNT_USAGE: readonly string[] = [...ROLL_UPS.map(addChanges), FORGET_CHANGES];
 
 const ended = (name: string) => `COALESCE(${name}, 0)`;
 const provisional = (figure: string) => `CASE WHEN usage_source IS NULL THEN 0 ELSE ${figure} END`;
@@ -203,7 +220,7 @@ export const COUNTED_COLUMNS = [
 ] as const;
 
 /**
- * The usage of calls, as rows of `usage_changes`: `source` has `COUNTED_COLUMNS` and `sign`, 1 for a call that
+ * The usage of calls, as the rows of changes: `source` has `COUNTED_COLUMNS` and `sign`, 1 for a call that
  * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end; one that was reversed does
  * not count.
  */
@@ -223,11 +240,10 @@ export const ERASED_HOURS_MAX = 1_000;
  * organization. The last statement but one returns a row for each hour.
  */
 export const ERASE_HOURS: readonly string[] = [
-  `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
-   SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
-   FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`,
+  noteChanges(`SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
+   FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`),
   ...ROLL_UPS.filter((rollUp) => !isOfCustomers(rollUp)).flatMap((rollUp) => [addChanges(rollUp), forgetEmpty(rollUp)]),
-  `DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
+  `WITH ${NOTED_CHANGES} DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
    RETURNING 1`,
   FORGET_CHANGES,
 ];
@@ -241,7 +257,7 @@ export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
 function forgetEmpty(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
-  return `DELETE FROM ${table} WHERE calls = 0
+  return `WITH ${NOTED_CHANGES} DELETE FROM ${table} WHERE calls = 0
     AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, STARTS[unit].of].join(', ')} FROM ${source})`;
 }
 

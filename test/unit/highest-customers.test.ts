@@ -8,10 +8,11 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { asOrganizationId } from '../../src/domain/ids.ts';
 import type { Env } from '../../src/env.ts';
-import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES } from '../../src/history/roll-ups.ts';
 import { sumUsage } from '../../src/history/usage.ts';
 import { asD1, openD1 } from '../support/d1.ts';
 import { swept } from '../support/sweep.ts';
+import { noteUsage } from '../support/usage.ts';
 
 const HOUR = 3_600_000;
 const WEEK = 7 * 24 * HOUR;
@@ -35,11 +36,13 @@ const used: fc.Arbitrary<Used> = fc.record({
   cost: fc.oneof(fc.constantFrom(0, 1, 5), fc.nat(3_000_000_000)),
 });
 
+const isFigure = (name: string) => name === 'hour_ms' || USAGE_FIGURES.some((figure) => figure === name);
+
 function write(rows: readonly Used[]): void {
   const texts = { organization_id: 'org', provider: 'p', model: 'm', paid_model: 'm', outcome: 'COMPLETED' };
-  const insert = db.prepare(
-    `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) VALUES (${CHANGE_COLUMNS.map((name) => `:${name}`).join(', ')})`,
-  );
+  // Numbers are bound as floating-point ones.
+  const bound = CHANGE_COLUMNS.map((name) => [name, isFigure(name) ? `CAST(:${name} AS INTEGER)` : `:${name}`]);
+  const insert = db.prepare(noteUsage(Object.fromEntries(bound)));
   for (const { customer, hour, feature, cost } of rows) {
     const own = {
       ...{ ...texts, customer_id: `c${customer}`, feature, hour_ms: START + hour * HOUR, calls: 1 },

@@ -263,7 +263,7 @@ function pairs(): [name: string, kept: string, summed: string][] {
          SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
        FROM calls WHERE status IN ('COMPLETED', 'FAILED') GROUP BY 1, 2, 3, 4`,
     ],
-    ['nothing waits to be counted', 'SELECT * FROM usage_changes', 'SELECT 1 WHERE false'],
+    ['nothing waits to be counted', 'SELECT * FROM usage_change_parts', 'SELECT 1 WHERE false'],
   ];
 }
 
@@ -344,7 +344,7 @@ describe('the roll-ups', () => {
     sendBatch(db, [call]);
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
     sendBatch(db, [{ ...call, revision: 2 }]);
-    // The call, and its old and new counts, each written to `usage_changes` and removed again.
+    // The call, and its old and new counts, each noted and forgotten again.
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before + 1 + 2 * 2);
     expectExact(db);
   });

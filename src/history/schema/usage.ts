@@ -37,45 +37,46 @@ const usageFigures = () => ({
   chargeRestNanoUsd: integer('charge_rest_nano_usd').notNull().default(0),
 });
 
-/** The same for one hour, in every dimension of the reports. */
-const usageOfHour = () => ({
-  organizationId: text('organization_id').$type<OrganizationId>().notNull(),
-  customerId: text('customer_id').$type<CustomerId>().notNull(),
-  hourMs: integer('hour_ms').notNull(),
-  /** Empty if there is none: NULL cannot be a key. */
-  feature: text('feature').notNull(),
-  provider: text('provider').notNull(),
-  model: text('model').notNull(),
-  outcome: text('outcome').notNull(),
-  ...usageFigures(),
-});
-
 /**
  * Usage by UTC hour of the end of calls, in every dimension of the reports. It is the sum of the calls, and stays when
  * old calls are deleted; it has a retention of its own.
  */
-export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
-  primaryKey({
-    columns: [
-      table.organizationId,
-      table.customerId,
-      table.hourMs,
-      table.feature,
-      table.provider,
-      table.model,
-      table.outcome,
-    ],
-  }),
-]);
+export const usageHours = sqliteTable(
+  'usage_hours',
+  {
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    /** Empty if there is none: NULL cannot be a key. */
+    feature: text('feature').notNull(),
+    provider: text('provider').notNull(),
+    model: text('model').notNull(),
+    outcome: text('outcome').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [
+        table.organizationId,
+        table.customerId,
+        table.hourMs,
+        table.feature,
+        table.provider,
+        table.model,
+        table.outcome,
+      ],
+    }),
+  ],
+);
 
 /**
- * The usage that the present batch adds, or takes back. The batch itself counts it in every roll-up and empties the
- * table again, so outside a batch it has no rows.
+ * The usage that the present batch adds, or takes back: `changes` is a JSON array of arrays, with the columns of
+ * `CHANGE_COLUMNS` (`../roll-ups.ts`). The batch itself counts it in every roll-up and empties the table again, so outside a batch
+ * it has no rows.
  */
-export const usageChanges = sqliteTable('usage_changes', {
-  ...usageOfHour(),
-  /** The model of calls that cost something, otherwise empty. */
-  paidModel: text('paid_model').notNull(),
+export const usageChangeParts = sqliteTable('usage_change_parts', {
+  part: integer('part').primaryKey(),
+  changes: text('changes').notNull(),
 });
 
 /**
