@@ -29,14 +29,19 @@ export const USAGE_FIGURES = [
 ] as const;
 
 type Figure = (typeof USAGE_FIGURES)[number];
-type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key';
+type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key' | 'weeks';
 
 /** What a row is the sum of: an hour, a day, a week, or all time up to the end of an hour. */
 type Unit = 'hour' | 'day' | 'week' | 'until hour';
 
-export interface RollUp {
+/** A table whose rows are of customers or of an organization, and of a time; a row of a span bounds what it has. */
+export interface Kept {
   table: string;
   keys: readonly Key[];
+  unit: Unit | 'span';
+}
+
+export interface RollUp extends Kept {
   unit: Unit;
   /** Columns that are summed, as expressions of those of the changes; all figures where it is absent. */
   figures?: Readonly<Record<string, string>>;
@@ -52,12 +57,6 @@ export const ROLL_UPS: readonly RollUp[] = [
   { table: 'organization_days', keys: ['organization_id', 'dimension', 'key'], unit: 'day' },
   { table: 'feature_hours', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'hour' },
   { table: 'feature_days', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'day' },
-  {
-    table: 'customer_weeks',
-    keys: ['organization_id', 'customer_id'],
-    unit: 'week',
-    figures: { calls: 'calls', ...COST_FIGURES },
-  },
   { table: 'customer_running_totals', keys: ['organization_id', 'customer_id'], unit: 'until hour' },
   {
     table: 'customer_days',
@@ -70,14 +69,36 @@ export const ROLL_UPS: readonly RollUp[] = [
     },
     where: "outcome IN ('COMPLETED', 'FAILED')",
   },
-  {
-    table: 'feature_customer_weeks',
-    keys: ['organization_id', 'customer_id', 'feature'],
-    unit: 'week',
-    figures: { calls: 'calls', ...COST_FIGURES },
-  },
   { table: 'feature_running_totals', keys: ['organization_id', 'customer_id', 'feature'], unit: 'until hour' },
 ];
+
+/** What follows from running totals, and is counted after them. */
+const COST_BOUNDS: readonly (Kept & { totals: string })[] = [
+  {
+    table: 'customer_cost_bounds',
+    keys: ['organization_id', 'customer_id', 'weeks'],
+    unit: 'span',
+    totals: 'customer_running_totals',
+  },
+  {
+    table: 'feature_cost_bounds',
+    keys: ['organization_id', 'customer_id', 'feature', 'weeks'],
+    unit: 'span',
+    totals: 'feature_running_totals',
+  },
+];
+
+/** Tables of earlier releases, which nothing writes any more. */
+const FORMER_ROLL_UPS: readonly Kept[] = [
+  { table: 'customer_weeks', keys: ['organization_id', 'customer_id'], unit: 'week' },
+  { table: 'feature_customer_weeks', keys: ['organization_id', 'customer_id', 'feature'], unit: 'week' },
+];
+
+/** Every table whose rows are erased with their customer, and expire. */
+export const KEPT: readonly Kept[] = [...ROLL_UPS, ...COST_BOUNDS, ...FORMER_ROLL_UPS];
+
+/** The lengths of spans, in weeks: a long period has few long spans, so that few customers can be the highest in it. */
+export const SPAN_WEEKS = { short: 1, long: 16 } as const;
 
 const ALL_FIGURES = Object.fromEntries(USAGE_FIGURES.map((name) => [name, name]));
 
@@ -87,6 +108,7 @@ const STARTS = {
   'until hour': { column: 'hour_ms', of: 'hour_ms' },
   day: { column: 'day_ms', of: `hour_ms / ${DAY_MS} * ${DAY_MS}` },
   week: { column: 'week_ms', of: `hour_ms / ${WEEK_MS} * ${WEEK_MS}` },
+  span: { column: 'start_ms', of: `hour_ms / (weeks * ${WEEK_MS}) * (weeks * ${WEEK_MS})` },
 } as const;
 
 /** What a change is of. */
@@ -165,12 +187,43 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
     ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-const isOfCustomers = ({ keys }: RollUp) => keys.includes('customer_id');
+/** A figure that is not negative, rounded up to the next 2^n or 3 * 2^n: at most half above it, and seldom another. */
+function roundedUp(figure: string): string {
+  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER) - 1))`;
+  return `CASE WHEN ${figure} <= 2 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
+}
+
+/** The bounds of every span with a change, from the running totals before its end and before its start. */
+function boundCosts({ table, keys, unit, totals }: (typeof COST_BOUNDS)[number]): string {
+  const start = STARTS[unit];
+  const own = keys.filter((name) => name !== 'weeks');
+  const before = (name: string, atMs: string) =>
+    `${totals} ${name} ON ${own.map((key) => `${name}.${key} = spans.${key}`).join(' AND ')} AND ${name}.hour_ms = (
+      SELECT MAX(hour_ms) FROM ${totals} other WHERE ${own.map((key) => `other.${key} = spans.${key}`).join(' AND ')} AND other.hour_ms < ${atMs})`;
+  const cost = (name: string) => `${name}.cost_usd * 1000000000 + ${name}.cost_rest_nano_usd`;
+  return `${COUNTED_CHANGES}, spans AS MATERIALIZED (
+      SELECT DISTINCT ${[...keys, `${start.of} AS start_ms`].join(', ')} FROM usage_changes
+      CROSS JOIN (SELECT ${SPAN_WEEKS.short} AS weeks UNION ALL SELECT ${SPAN_WEEKS.long})),
+    used AS MATERIALIZED (
+      SELECT spans.*, ${cost('later')} - COALESCE(${cost('earlier')}, 0) AS cost, later.calls - COALESCE(earlier.calls, 0) AS calls
+      FROM spans CROSS JOIN ${before('later', `spans.start_ms + spans.weeks * ${WEEK_MS}`)}
+      LEFT JOIN ${before('earlier', 'spans.start_ms')})
+    INSERT INTO ${table} (${keys.join(', ')}, start_ms, cost_at_most, calls_at_most)
+    SELECT ${keys.join(', ')}, start_ms, ${roundedUp('cost')}, IIF(cost > 0, 0, ${roundedUp('calls')}) FROM used WHERE true
+    ON CONFLICT DO UPDATE SET cost_at_most = excluded.cost_at_most, calls_at_most = excluded.calls_at_most
+      WHERE cost_at_most <> excluded.cost_at_most OR calls_at_most <> excluded.calls_at_most`;
+}
+
+const isOfCustomers = ({ keys }: Kept) => keys.includes('customer_id');
 
 const FORGET_CHANGES = 'DELETE FROM usage_change_parts';
 
 /** Counts what a batch noted: the end of every batch that does. */
-export const COUNT_USAGE: readonly string[] = [...ROLL_UPS.map(addChanges), FORGET_CHANGES];
+export const COUNT_USAGE: readonly string[] = [
+  ...ROLL_UPS.map(addChanges),
+  ...COST_BOUNDS.map(boundCosts),
+  FORGET_CHANGES,
+];
 
 const ended = (name: string) => `COALESCE(${name}, 0)`;
 const provisional = (figure: string) => `CASE WHEN usage_source IS NULL THEN 0 ELSE ${figure} END`;
@@ -249,9 +302,9 @@ export const ERASE_HOURS: readonly string[] = [
 ];
 
 /** Roll-ups that an erasure deletes rows of, because each row is of one customer, with their keys. */
-export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
-  (rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours',
-).map((rollUp) => ({ table: rollUp.table, key: rollUpKey(rollUp).join(', ') }));
+export const TOTALS_OF_CUSTOMERS = KEPT.filter((rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours').map(
+  (rollUp) => ({ table: rollUp.table, key: rollUpKey(rollUp).join(', ') }),
+);
 
 /** Removes rows that the changes have left without calls. */
 function forgetEmpty(rollUp: RollUp): string {
@@ -262,6 +315,6 @@ function forgetEmpty(rollUp: RollUp): string {
 }
 
 /** The columns of a roll-up's primary key. */
-export function rollUpKey({ keys, unit }: RollUp): string[] {
+export function rollUpKey({ keys, unit }: Kept): string[] {
   return [...keys, STARTS[unit].column];
 }
