@@ -271,7 +271,7 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
       // What the charges changed goes with the rest.
       this.#isToHandOver = false;
     }
-    const { more } = await handOver({ store, env: this.env, objectId, now: Date.now });
+    const { more } = await handOver({ store, env: this.env, objectId, now: Date.now, isTimer: true });
     if (more) this.#handOverSoon();
     // The end of an open call follows, and forgets what was handed over without a transaction of its own.
     else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS && !store.hasOpenCalls()) store.rest(Date.now());

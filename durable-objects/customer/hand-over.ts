@@ -19,7 +19,7 @@ import { errorText, log } from '../../src/platform/log.ts';
 import { DAY_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import type { CustomerStore } from './store.ts';
-import type { Delivery, OutboxPage } from './tables/outbox.ts';
+import type { Delivery } from './tables/outbox.ts';
 
 /**
  * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
@@ -42,23 +42,36 @@ export interface HandOverContext {
   env: Env;
   objectId: string;
   now: () => number;
+  /** The timer hands over: the row that lists show may wait (listed-row.ts). */
+  isTimer?: boolean;
 }
 
 /**
  * Hands over what waits, unless an attempt after a failure is not due yet, or an erasure is under way. Answers whether more waits. Never throws for
  * what the projector does: a failure is recorded, and the alarm is set for the next attempt.
  */
-export async function handOver({ store, env, objectId, now }: HandOverContext): Promise<{ more: boolean }> {
+export async function handOver({
+  store,
+  env,
+  objectId,
+  now,
+  isTimer = false,
+}: HandOverContext): Promise<{ more: boolean }> {
   const before = store.delivery();
   if (Math.max(before.dueAtMs ?? 0, store.erasure?.heldUntilMs ?? 0) > now()) return { more: false };
   try {
     for (let pages = 0; pages < PAGES_MAX; pages += 1) {
       const waiting = store.outboxPage(PAGE_CHANGES_MAX);
       const account = store.account();
-      if (!account || waiting.rows.length === 0) return { more: false };
-      const page = projectPage(account, withCustomer(waiting, account), () => store.figures());
-      if (page.changes.length > 0) await send(store, env, page, { sinceMs: waiting.sinceMs, nowMs: now() });
-      store.handedOver(waiting);
+      const brings = account !== null && !waiting.more && bringsRow(store, account, isTimer, now());
+      if (!account || (waiting.rows.length === 0 && !brings)) return { more: false };
+      const others = waiting.rows.filter(({ kind }) => kind !== 'customer');
+      const row: RecordedChange = { kind: 'customer', id: account.customerId, record: null };
+      const page = projectPage(account, brings ? [...others, row] : others, () => store.figures());
+      if (brings) store.listedRow.leaves(account);
+      if (page.changes.length > 0)
+        await send(store, env, page, { sinceMs: Math.min(waiting.sinceMs, now()), nowMs: now() });
+      store.handedOver(waiting, now());
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };
     }
@@ -66,6 +79,7 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
   } catch (error) {
     // Erased during the hand-over: nothing is left to hand over.
     if (!store.account()) return { more: false };
+    store.listedRow.returned();
     const failures = before.failures + 1;
     const dueAtMs = now() + retryAfterMs(failures, Math.random());
     store.transaction(now(), () => store.saveDelivery({ failures, dueAtMs, lastError: errorText(error) }));
@@ -82,14 +96,10 @@ export function retryAfterMs(failures: number, chance: number): number {
   return Math.round(Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** (failures - 1)) * (0.5 + chance / 2));
 }
 
-/**
- * The customer's row goes with the last page of whatever changed, because it has the customer in short: it costs one row of
- * D1 for as many changes as wait.
- */
-function withCustomer({ rows, more }: OutboxPage, { customerId }: Account): readonly RecordedChange[] {
-  const others = rows.filter(({ kind }) => kind !== 'customer');
-  const isSent = !more || others.length < rows.length;
-  return isSent ? [...others, { kind: 'customer', id: customerId, record: null }] : rows;
+/** Whether the row that lists show goes with the last page: it has the customer in short, however many changes wait. */
+function bringsRow(store: CustomerStore, account: Account, isTimer: boolean, nowMs: number): boolean {
+  const { listedRow } = store;
+  return isTimer ? listedRow.isDue(account, nowMs, () => store.hasOpenCalls()) : listedRow.owedSinceMs !== null;
 }
 
 async function send(

@@ -27,6 +27,7 @@ import { SECOND_MS } from '../../src/platform/time.ts';
 import { ObjectSchema, REWRITE_PAUSE_MS } from '../schema.ts';
 import { type Due, nextAlarm } from './alarms.ts';
 import { Denials } from './denials.ts';
+import { ListedRow } from './listed-row.ts';
 import { MIGRATIONS } from './migrations.ts';
 import {
   ANSWER_RETENTION_MS,
@@ -97,6 +98,7 @@ export class CustomerStore {
   #historyDatabase: DatabaseName | null | undefined;
   /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
   #handedOverPlace = 0;
+  #listedRow: ListedRow | undefined;
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
   /** The transaction under way recorded changes. */
@@ -174,7 +176,8 @@ export class CustomerStore {
         }
         return done;
       });
-      this.#handedOverPlace = 0;
+      // The change that the outbox keeps for a row that is owed is not handed over again.
+      if (this.#listedRow?.owedSinceMs == null) this.#handedOverPlace = 0;
       this.denials.committed();
       if (this.#hasNewChanges) this.#changed();
       return result;
@@ -227,6 +230,7 @@ export class CustomerStore {
     const before = this.account();
     if (!this.#exists) this.#schema.migrate();
     this.#exists = true;
+    this.#openListedRow();
     if (before) this.#closePeriod(before, changed, nowMs);
     const account = this.#post(changed, nowMs);
     this.#account = account;
@@ -614,12 +618,26 @@ export class CustomerStore {
   }
 
   /**
-   * A projector has a page. That is forgotten by an object that stops before its next transaction: the page is handed
-   * over again then.
+   * A projector has a page, and the row that lists show if that left with it. It is forgotten by an object that stops before
+   * its next transaction: the page is handed over again then.
    */
-  handedOver({ place, more }: OutboxPage): void {
-    this.#handedOverPlace = place;
-    if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
+  handedOver({ place, more }: OutboxPage, nowMs: number): void {
+    this.#handedOverPlace = Math.max(this.#handedOverPlace, place);
+    const row = this.listedRow;
+    row.arrived(nowMs);
+    const sinceMs = this.#newSinceMs ?? row.owedSinceMs;
+    if (!more) this.#dueNow().outboxMs = sinceMs === null ? null : sinceMs + OUTBOX_ALARM_MS;
+  }
+
+  /** The row that lists show of the customer, who exists. */
+  get listedRow(): ListedRow {
+    return this.#openListedRow();
+  }
+
+  /** To be called before the first change, because what D1 has of the row is what it was then. */
+  #openListedRow(): ListedRow {
+    this.#listedRow ??= new ListedRow({ account: this.account(), waitingSinceMs: this.#tables.outbox.oldestMs() });
+    return this.#listedRow;
   }
 
   /**
@@ -640,7 +658,8 @@ export class CustomerStore {
   }
 
   #forgetHandedOver(): void {
-    if (this.#handedOverPlace > 0) this.#tables.outbox.drop(this.#handedOverPlace);
+    if (this.#handedOverPlace === 0) return;
+    this.#tables.outbox.drop(this.#handedOverPlace, this.listedRow.owedSinceMs !== null);
   }
 
   delivery(): Delivery {
@@ -679,6 +698,7 @@ export class CustomerStore {
 
   /** Returns the place of the change in the outbox. */
   #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
+    this.listedRow.changed(nowMs);
     const place = this.#tables.outbox.add(kind, id, nowMs);
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;
@@ -688,7 +708,7 @@ export class CustomerStore {
 
   /** When the alarm is to hand changes over. */
   #outboxDueMs(): number | null {
-    const oldestMs = this.#tables.outbox.oldestMs(this.#handedOverPlace);
+    const oldestMs = this.#tables.outbox.oldestMs(this.#handedOverPlace) ?? this.#listedRow?.owedSinceMs ?? null;
     return oldestMs === null ? null : (this.delivery().dueAtMs ?? oldestMs + OUTBOX_ALARM_MS);
   }
 

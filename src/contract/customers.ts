@@ -155,8 +155,13 @@ export const CustomerListItem = z.object({
       share: z.number().describe('used / limit; above 1 if credit pays or the plan only informs'),
     })
     .nullable()
-    .describe('The meter with the highest share used; null if the plan limits none, or it is not known'),
-  costUSD: z.number().nullable().describe('Cost of the calls that ended in the usage period; null if it is not known'),
+    .describe(
+      'The meter with the highest share used, up to a minute old; null if the plan limits none, or it is not known',
+    ),
+  costUSD: z
+    .number()
+    .nullable()
+    .describe('Cost of the calls that ended in the usage period, up to a minute old; null if it is not known'),
   costUsdNano: z.string().nullable().describe('The same, exact, in nano-USD'),
   balanceUsd: z.string().nullable().describe('USD balance, exact; null if it is not known'),
   onCredit: z
@@ -165,7 +170,9 @@ export const CustomerListItem = z.object({
   denied: z.boolean().describe('True if a call was denied in the usage period'),
   lastCallAt: instant
     .nullable()
-    .describe('When the last call began, even a denied one; null if there was none, or it is not known'),
+    .describe(
+      'When the last call began, even a denied one, up to a minute old; null if there was none, or it is not known',
+    ),
 });
 
 export type CustomerListItem = z.infer<typeof CustomerListItem>;

@@ -9,7 +9,7 @@
 
 import type { Change, ChangeKind, ProjectionPage } from '../objects/projection-page.ts';
 import { DAY_MS, SECOND_MS } from '../platform/time.ts';
-import { CHANGE_COLUMNS, COUNT_USAGE, COUNTED_COLUMNS, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
+import { COUNT_USAGE, COUNTED_COLUMNS, noteChanges, USAGE_FIGURES, usageOfCalls } from './roll-ups.ts';
 
 /** Characters of one bound value. D1 takes 2 MB, and a character has up to three bytes. */
 const VALUE_LENGTH_MAX = 500_000;
@@ -188,7 +188,8 @@ const REPLACED = COUNTED_COLUMNS.map((name) => {
   const value = `sent.value -> 4 ->> '${name}'`;
   return name.endsWith('_nano_usd') ? `CAST(${value} AS INTEGER)` : value;
 });
-const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
+const UNCOUNT_CALLS = noteChanges(
+  usageOfCalls(`(
   SELECT -1 AS sign, ${COUNTED_COLUMNS.map((name) => `calls.${name}`).join(', ')} FROM ${SENT_CALLS}
   WHERE (sent.value ->> 2 > calls.revision OR calls.delivery = ?2) AND ${NOT_ERASED('sent.value ->> 3')}
   UNION ALL
@@ -196,9 +197,12 @@ const UNCOUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) 
   CROSS JOIN deleted_calls ON deleted_calls.organization_id = sent.value ->> 0
     AND before_ms > sent.value -> 4 ->> 'started_at_ms'
   WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.organization_id = sent.value ->> 0 AND calls.call_id = sent.value ->> 1)
-    AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
-const COUNT_CALLS = `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) ${usageOfCalls(`(
-  SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`)}`;
+    AND ${NOT_ERASED('sent.value ->> 3')})`),
+);
+const COUNT_CALLS = noteChanges(
+  usageOfCalls(`(
+  SELECT 1 AS sign, calls.* FROM ${SENT_CALLS} WHERE calls.delivery = ?2 AND ${NOT_ERASED('sent.value ->> 3')})`),
+);
 
 /** Of each model and day the highest rate stays, so that it may run twice. */
 const RAISE_OUTPUT_RATES = `INSERT INTO output_rates (model_key, day_ms, tokens_per_second)
@@ -213,16 +217,15 @@ const DENIED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'feature', 
 
 /** Denied calls that come as a count, which only grows: what it grew by counts. To be run before the upsert. */
 function countDenied(db: D1Database, { columns, rows }: Chunk): D1PreparedStatement {
-  const sql = `WITH sent AS MATERIALIZED (
+  const sql = noteChanges(`WITH sent AS MATERIALIZED (
       SELECT ${DENIED_COLUMNS.map((name) => `value ->> ${placeOf(name, columns)} AS ${name}`).join(', ')}
       FROM json_each(?1) WHERE ${NOT_ERASED('value ->> 0')})
-    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
     SELECT organization_id, customer_id, feature, '', '', 'NOT_ALLOWED', '', hour_ms, sent.calls - COALESCE(denied_hours.calls, 0),
       ${USAGE_FIGURES.slice(1)
         .map(() => 0)
         .join(', ')}
     FROM sent LEFT JOIN denied_hours USING (organization_id, customer_id, hour_ms, feature)
-    WHERE sent.calls > COALESCE(denied_hours.calls, 0)`;
+    WHERE sent.calls > COALESCE(denied_hours.calls, 0)`);
   return db.prepare(sql).bind(textOf(rows));
 }
 
@@ -230,17 +233,16 @@ const FAILED_COLUMNS = ['organization_id', 'customer_id', 'hour_ms', 'calls', 'u
 
 /** Failed calls that come as a count, of which a correction takes one out: the difference counts. To be run before the upsert. */
 function countFailed(db: D1Database, { columns, rows }: Chunk): D1PreparedStatement {
-  const sql = `WITH sent AS MATERIALIZED (
+  const sql = noteChanges(`WITH sent AS MATERIALIZED (
       SELECT ${FAILED_COLUMNS.map((name) => `value ->> ${placeOf(name, columns)} AS ${name}`).join(', ')}
       FROM json_each(?1) WHERE ${NOT_ERASED('value ->> 0')})
-    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
     SELECT organization_id, customer_id, '', '', '', 'FAILED', '', hour_ms, sent.calls - COALESCE(failed_hours.calls, 0),
       sent.unpriced_calls - COALESCE(failed_hours.unpriced_calls, 0),
       ${USAGE_FIGURES.slice(2)
         .map(() => 0)
         .join(', ')}
     FROM sent LEFT JOIN failed_hours USING (organization_id, customer_id, hour_ms)
-    WHERE sent.revision > COALESCE(failed_hours.revision, 0)`;
+    WHERE sent.revision > COALESCE(failed_hours.revision, 0)`);
   return db.prepare(sql).bind(textOf(rows));
 }
 

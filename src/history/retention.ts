@@ -19,7 +19,7 @@ import type { DatabaseName } from '../platform/database-name.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 import { forgetOldDays } from './archive/days.ts';
 import { firstDelivery } from './projection.ts';
-import { ROLL_UPS, type RollUp, rollUpKey } from './roll-ups.ts';
+import { KEPT, type Kept, ROLL_UPS, rollUpKey } from './roll-ups.ts';
 import { organizations } from './schema/index.ts';
 
 /** Rows that one statement deletes. */
@@ -167,7 +167,7 @@ async function deleteRows(
 
 /** Deletes the usage of an organization before a day: first its customers' usage, which is found through its days. */
 async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired, budget: Budget): Promise<void> {
-  const ofCustomers = ROLL_UPS.filter(({ keys }) => keys.includes('customer_id'));
+  const ofCustomers = KEPT.filter(({ keys }) => keys.includes('customer_id'));
   for (const rollUp of ofCustomers) {
     const statement = db.prepare(deletion(rollUp, 'customer_id IN (SELECT value FROM json_each(?3))'));
     for (let after: string | null = ''; after !== null && budget.statements > 0; ) {
@@ -177,7 +177,7 @@ async function deleteUsage(db: D1Database, { organizationId, beforeMs }: Expired
       after = next;
     }
   }
-  const isOfFeatures = ({ keys }: RollUp) => keys.includes('feature') && !keys.includes('customer_id');
+  const isOfFeatures = ({ keys }: Kept) => keys.includes('feature') && !keys.includes('customer_id');
   for (const rollUp of ROLL_UPS.filter(isOfFeatures))
     await repeat(db.prepare(deletion(rollUp, `feature IN (${FEATURES})`)).bind(organizationId, beforeMs), budget);
   // The days are last, because they show the remaining work.
@@ -194,7 +194,7 @@ const DIMENSIONS = "'feature', 'provider', 'model', 'outcome'";
  */
 async function findCustomers(
   db: D1Database,
-  rollUp: RollUp,
+  rollUp: Kept,
   organizationId: OrganizationId,
   beforeMs: number,
   after: string,
@@ -217,16 +217,17 @@ async function findCustomers(
   return { found: results.map(({ id }) => id), next: isCut && last ? last.id : null };
 }
 
-function deletion(rollUp: RollUp, where: string): string {
+function deletion(rollUp: Kept, where: string): string {
   const key = rollUpKey(rollUp).join(', ');
   return `DELETE FROM ${rollUp.table} WHERE (${key}) IN (
     SELECT ${key} FROM ${rollUp.table} row WHERE organization_id = ?1 AND ${where} AND ${isExpired(rollUp)} LIMIT ${DELETE_ROWS_MAX})`;
 }
 
 /** Whether a row can be deleted: among running totals, the newest before the kept days stays. */
-function isExpired(rollUp: RollUp): string {
+function isExpired(rollUp: Kept): string {
   const { table, keys, unit } = rollUp;
   if (unit === 'week') return `row.week_ms <= ?2 - ${WEEK_MS}`;
+  if (unit === 'span') return `row.start_ms <= ?2 - row.weeks * ${WEEK_MS}`;
   if (unit !== 'until hour') return `row.${unit}_ms < ?2`;
   const same = keys.map((name) => `later.${name} = row.${name}`).join(' AND ');
   return `row.hour_ms < ?2 AND EXISTS (SELECT 1 FROM ${table} later WHERE ${same} AND later.hour_ms > row.hour_ms AND later.hour_ms < ?2)`;

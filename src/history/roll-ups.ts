@@ -1,10 +1,10 @@
 /**
  * Usage, summed from calls: which tables there are, and the statements that keep them exact.
  *
- * A batch first writes to `usage_changes` what it changes of the usage (`projection.ts`: each changed call as it is
- * now, less what it counted as before), then adds those rows to every table of `ROLL_UPS`, and empties `usage_changes`
- * again. All of that is one transaction. A customer is erased by adding its hours negated to what is left. A new
- * roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
+ * A batch first notes what it changes of the usage (`projection.ts`: each changed call as it is now, less what it counted
+ * as before), then adds these changes to every table of `ROLL_UPS`, and forgets them again. All of that is one
+ * transaction. Many changes are noted in one row, because D1 bills rows. A customer is erased by adding its hours negated
+ * to what is left. A new roll-up is a table in `schema/usage.ts` and a line in `ROLL_UPS`.
  */
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
 
@@ -29,16 +29,21 @@ export const USAGE_FIGURES = [
 ] as const;
 
 type Figure = (typeof USAGE_FIGURES)[number];
-type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key';
+type Key = (typeof DIMENSIONS)[number] | 'paid_model' | 'dimension' | 'key' | 'weeks';
 
 /** What a row is the sum of: an hour, a day, a week, or all time up to the end of an hour. */
 type Unit = 'hour' | 'day' | 'week' | 'until hour';
 
-export interface RollUp {
+/** A table whose rows are of customers or of an organization, and of a time; a row of a span bounds what it has. */
+export interface Kept {
   table: string;
   keys: readonly Key[];
+  unit: Unit | 'span';
+}
+
+export interface RollUp extends Kept {
   unit: Unit;
-  /** Columns that are summed, as expressions of those of `usage_changes`; all figures where it is absent. */
+  /** Columns that are summed, as expressions of those of the changes; all figures where it is absent. */
   figures?: Readonly<Record<string, string>>;
   /** Which changes count; all where it is absent. */
   where?: string;
@@ -52,12 +57,6 @@ export const ROLL_UPS: readonly RollUp[] = [
   { table: 'organization_days', keys: ['organization_id', 'dimension', 'key'], unit: 'day' },
   { table: 'feature_hours', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'hour' },
   { table: 'feature_days', keys: ['organization_id', 'feature', 'provider', 'model', 'outcome'], unit: 'day' },
-  {
-    table: 'customer_weeks',
-    keys: ['organization_id', 'customer_id'],
-    unit: 'week',
-    figures: { calls: 'calls', ...COST_FIGURES },
-  },
   { table: 'customer_running_totals', keys: ['organization_id', 'customer_id'], unit: 'until hour' },
   {
     table: 'customer_days',
@@ -70,14 +69,36 @@ export const ROLL_UPS: readonly RollUp[] = [
     },
     where: "outcome IN ('COMPLETED', 'FAILED')",
   },
-  {
-    table: 'feature_customer_weeks',
-    keys: ['organization_id', 'customer_id', 'feature'],
-    unit: 'week',
-    figures: { calls: 'calls', ...COST_FIGURES },
-  },
   { table: 'feature_running_totals', keys: ['organization_id', 'customer_id', 'feature'], unit: 'until hour' },
 ];
+
+/** What follows from running totals, and is counted after them. */
+const COST_BOUNDS: readonly (Kept & { totals: string })[] = [
+  {
+    table: 'customer_cost_bounds',
+    keys: ['organization_id', 'customer_id', 'weeks'],
+    unit: 'span',
+    totals: 'customer_running_totals',
+  },
+  {
+    table: 'feature_cost_bounds',
+    keys: ['organization_id', 'customer_id', 'feature', 'weeks'],
+    unit: 'span',
+    totals: 'feature_running_totals',
+  },
+];
+
+/** Tables of earlier releases, which nothing writes any more. */
+const FORMER_ROLL_UPS: readonly Kept[] = [
+  { table: 'customer_weeks', keys: ['organization_id', 'customer_id'], unit: 'week' },
+  { table: 'feature_customer_weeks', keys: ['organization_id', 'customer_id', 'feature'], unit: 'week' },
+];
+
+/** Every table whose rows are erased with their customer, and expire. */
+export const KEPT: readonly Kept[] = [...ROLL_UPS, ...COST_BOUNDS, ...FORMER_ROLL_UPS];
+
+/** The lengths of spans, in weeks: a long period has few long spans, so that few customers can be the highest in it. */
+export const SPAN_WEEKS = { short: 1, long: 16 } as const;
 
 const ALL_FIGURES = Object.fromEntries(USAGE_FIGURES.map((name) => [name, name]));
 
@@ -87,9 +108,39 @@ const STARTS = {
   'until hour': { column: 'hour_ms', of: 'hour_ms' },
   day: { column: 'day_ms', of: `hour_ms / ${DAY_MS} * ${DAY_MS}` },
   week: { column: 'week_ms', of: `hour_ms / ${WEEK_MS} * ${WEEK_MS}` },
+  span: { column: 'start_ms', of: `hour_ms / (weeks * ${WEEK_MS}) * (weeks * ${WEEK_MS})` },
 } as const;
 
-/** `usage_changes` once for each dimension of an organization's roll-ups. */
+/** What a change is of. */
+const CHANGE_KEY_COLUMNS = [...DIMENSIONS, 'paid_model', 'hour_ms'] as const;
+
+/** The columns of a change, in the order in which they are noted. */
+export const CHANGE_COLUMNS = [...CHANGE_KEY_COLUMNS, ...USAGE_FIGURES] as const;
+
+/** Changes in one row: with the longest ids and names, it stays below the 2 MB that D1 takes. */
+const PART_CHANGES_MAX = 200;
+
+/** Notes the changes that a query selects, which has `CHANGE_COLUMNS` in their order. */
+export function noteChanges(query: string): string {
+  const columns = CHANGE_COLUMNS.join(', ');
+  return `WITH noted (${columns}) AS (${query})
+    INSERT INTO usage_change_parts (changes) SELECT json_group_array(json_array(${columns}))
+    FROM (SELECT *, (ROW_NUMBER() OVER () - 1) / ${PART_CHANGES_MAX} AS part FROM noted) GROUP BY part`;
+}
+
+/** `usage_changes`: what was noted, as rows, each key once. */
+const NOTED_CHANGES = `noted AS MATERIALIZED (SELECT jsonb(value) AS change FROM usage_change_parts CROSS JOIN json_each(changes)),
+  usage_changes AS MATERIALIZED (
+    SELECT ${CHANGE_COLUMNS.map((name, place) => {
+      const value = `change ->> ${place}`;
+      return place < CHANGE_KEY_COLUMNS.length ? `${value} AS ${name}` : `SUM(${value}) AS ${name}`;
+    }).join(', ')} FROM noted GROUP BY ${CHANGE_KEY_COLUMNS.map((_, place) => place + 1).join(', ')})`;
+
+/** Changes that add up to nothing are left out, so that a call whose usage stays the same changes no roll-up. */
+const COUNTED_CHANGES = `WITH ${NOTED_CHANGES.replace('usage_changes AS', 'summed AS')},
+  usage_changes AS MATERIALIZED (SELECT * FROM summed WHERE ${USAGE_FIGURES.map((name) => `${name} <> 0`).join(' OR ')})`;
+
+/** Each change once for each dimension of an organization's roll-ups. */
 const BY_DIMENSION = `(SELECT usage_changes.*, dimension,
     CASE dimension WHEN 'feature' THEN feature WHEN 'provider' THEN provider WHEN 'model' THEN model ELSE outcome END AS key
   FROM usage_changes
@@ -102,7 +153,7 @@ function addChanges({ table, keys, unit, figures = ALL_FIGURES, where = 'true' }
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
   const start = STARTS[unit];
   const key = [...keys, start.column];
-  return `INSERT INTO ${table} (${[...key, ...names].join(', ')})
+  return `${COUNTED_CHANGES} INSERT INTO ${table} (${[...key, ...names].join(', ')})
     SELECT ${[...keys, start.of, ...Object.values(figures).map((figure) => `SUM(${figure})`)].join(', ')}
     FROM ${source} WHERE ${where} GROUP BY ${key.map((_, index) => index + 1).join(', ')}
     ON CONFLICT DO UPDATE SET ${names.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
@@ -119,7 +170,7 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
   const sums = USAGE_FIGURES.map(
     (name) => `COALESCE(before.${name}, 0) + COALESCE(SUM(changed.${name}) OVER upward, 0)`,
   );
-  return `WITH changed AS MATERIALIZED (
+  return `${COUNTED_CHANGES}, changed AS MATERIALIZED (
       SELECT ${key}, hour_ms, ${USAGE_FIGURES.map((name) => `SUM(${name}) AS ${name}`).join(', ')}
       FROM usage_changes GROUP BY ${key}, hour_ms),
     touched AS MATERIALIZED (
@@ -136,24 +187,43 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
     ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-const isOfCustomers = ({ keys }: RollUp) => keys.includes('customer_id');
+/** A figure that is not negative, rounded up to the next 2^n or 3 * 2^n: at most half above it, and seldom another. */
+function roundedUp(figure: string): string {
+  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER) - 1))`;
+  return `CASE WHEN ${figure} <= 2 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
+}
 
-const FORGET_CHANGES = 'DELETE FROM usage_changes';
+/** The bounds of every span with a change, from the running totals before its end and before its start. */
+function boundCosts({ table, keys, unit, totals }: (typeof COST_BOUNDS)[number]): string {
+  const start = STARTS[unit];
+  const own = keys.filter((name) => name !== 'weeks');
+  const before = (name: string, atMs: string) =>
+    `${totals} ${name} ON ${own.map((key) => `${name}.${key} = spans.${key}`).join(' AND ')} AND ${name}.hour_ms = (
+      SELECT MAX(hour_ms) FROM ${totals} other WHERE ${own.map((key) => `other.${key} = spans.${key}`).join(' AND ')} AND other.hour_ms < ${atMs})`;
+  const cost = (name: string) => `${name}.cost_usd * 1000000000 + ${name}.cost_rest_nano_usd`;
+  return `${COUNTED_CHANGES}, spans AS MATERIALIZED (
+      SELECT DISTINCT ${[...keys, `${start.of} AS start_ms`].join(', ')} FROM usage_changes
+      CROSS JOIN (SELECT ${SPAN_WEEKS.short} AS weeks UNION ALL SELECT ${SPAN_WEEKS.long})),
+    used AS MATERIALIZED (
+      SELECT spans.*, ${cost('later')} - COALESCE(${cost('earlier')}, 0) AS cost, later.calls - COALESCE(earlier.calls, 0) AS calls
+      FROM spans CROSS JOIN ${before('later', `spans.start_ms + spans.weeks * ${WEEK_MS}`)}
+      LEFT JOIN ${before('earlier', 'spans.start_ms')})
+    INSERT INTO ${table} (${keys.join(', ')}, start_ms, cost_at_most, calls_at_most)
+    SELECT ${keys.join(', ')}, start_ms, ${roundedUp('cost')}, IIF(cost > 0, 0, ${roundedUp('calls')}) FROM used WHERE true
+    ON CONFLICT DO UPDATE SET cost_at_most = excluded.cost_at_most, calls_at_most = excluded.calls_at_most
+      WHERE cost_at_most <> excluded.cost_at_most OR calls_at_most <> excluded.calls_at_most`;
+}
 
-/** What a row of `usage_changes` is of. */
-const CHANGE_KEY_COLUMNS = [...DIMENSIONS, 'paid_model', 'hour_ms'] as const;
-const CHANGE_KEY = CHANGE_KEY_COLUMNS.join(', ');
+const isOfCustomers = ({ keys }: Kept) => keys.includes('customer_id');
 
-/** The columns of `usage_changes`, in the order in which `usageOfCalls` selects them. */
-export const CHANGE_COLUMNS = [...CHANGE_KEY_COLUMNS, ...USAGE_FIGURES] as const;
+const FORGET_CHANGES = 'DELETE FROM usage_change_parts';
 
-/** Removes changes that add up to nothing, so that a call whose usage stays the same changes no roll-up. */
-const REMOVE_UNCHANGED = `DELETE FROM usage_changes WHERE (${CHANGE_KEY}) IN (
-  SELECT ${CHANGE_KEY} FROM usage_changes GROUP BY ${CHANGE_KEY}
-  HAVING ${USAGE_FIGURES.map((name) => `SUM(${name}) = 0`).join(' AND ')})`;
-
-/** Counts what a batch wrote to `usage_changes`: the end of every batch that does. */
-export const COUNT_USAGE: readonly string[] = [REMOVE_UNCHANGED, ...ROLL_UPS.map(addChanges), FORGET_CHANGES];
+/** Counts what a batch noted: the end of every batch that does. */
+export const COUNT_USAGE: readonly string[] = [
+  ...ROLL_UPS.map(addChanges),
+  ...COST_BOUNDS.map(boundCosts),
+  FORGET_CHANGES,
+];
 
 const ended = (name: string) => `COALESCE(${name}, 0)`;
 const provisional = (figure: string) => `CASE WHEN usage_source IS NULL THEN 0 ELSE ${figure} END`;
@@ -203,7 +273,7 @@ export const COUNTED_COLUMNS = [
 ] as const;
 
 /**
- * The usage of calls, as rows of `usage_changes`: `source` has `COUNTED_COLUMNS` and `sign`, 1 for a call that
+ * The usage of calls, as the rows of changes: `source` has `COUNTED_COLUMNS` and `sign`, 1 for a call that
  * counts from now on and -1 for one that counts no longer. A call counts in the hour of its end; one that was reversed does
  * not count.
  */
@@ -223,29 +293,28 @@ export const ERASED_HOURS_MAX = 1_000;
  * organization. The last statement but one returns a row for each hour.
  */
 export const ERASE_HOURS: readonly string[] = [
-  `INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')})
-   SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
-   FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`,
+  noteChanges(`SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
+   FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`),
   ...ROLL_UPS.filter((rollUp) => !isOfCustomers(rollUp)).flatMap((rollUp) => [addChanges(rollUp), forgetEmpty(rollUp)]),
-  `DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
+  `WITH ${NOTED_CHANGES} DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
    RETURNING 1`,
   FORGET_CHANGES,
 ];
 
 /** Roll-ups that an erasure deletes rows of, because each row is of one customer, with their keys. */
-export const TOTALS_OF_CUSTOMERS = ROLL_UPS.filter(
-  (rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours',
-).map((rollUp) => ({ table: rollUp.table, key: rollUpKey(rollUp).join(', ') }));
+export const TOTALS_OF_CUSTOMERS = KEPT.filter((rollUp) => isOfCustomers(rollUp) && rollUp.table !== 'usage_hours').map(
+  (rollUp) => ({ table: rollUp.table, key: rollUpKey(rollUp).join(', ') }),
+);
 
 /** Removes rows that the changes have left without calls. */
 function forgetEmpty(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
-  return `DELETE FROM ${table} WHERE calls = 0
+  return `WITH ${NOTED_CHANGES} DELETE FROM ${table} WHERE calls = 0
     AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, STARTS[unit].of].join(', ')} FROM ${source})`;
 }
 
 /** The columns of a roll-up's primary key. */
-export function rollUpKey({ keys, unit }: RollUp): string[] {
+export function rollUpKey({ keys, unit }: Kept): string[] {
   return [...keys, STARTS[unit].column];
 }

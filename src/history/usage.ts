@@ -10,9 +10,12 @@ import { database, prepare } from '../config/database.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../platform/time.ts';
+import { SPAN_WEEKS } from './roll-ups.ts';
 import {
+  customerCostBounds,
   customerRunningTotals,
   customerWeeks,
+  featureCostBounds,
   featureCustomerWeeks,
   featureDays,
   featureHours,
@@ -76,12 +79,12 @@ export const COST = sql.raw('(cost_usd * 1000000000 + cost_rest_nano_usd)');
 const BY_COST = sql.raw('SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) DESC, calls DESC, place');
 
 /**
- * The number of customers, for each listed group, with the highest cost in weeks of the period that are compared first.
+ * The number of customers, for each listed group, with the highest cost in spans of the period that are compared first.
  * Most of them also have a high cost in the period: the more are compared first, the fewer are left to look at.
  */
 const LEADERS_PER_GROUP = 2;
 /**
- * The most customers of one week that are looked at: those with the highest cost. More could matter only if thousands
+ * The most customers of one span that are looked at: those with the highest cost. More could matter only if thousands
  * of customers have about the same cost.
  */
 const LOOKED_AT_MAX = 2_000;
@@ -118,8 +121,10 @@ export async function sumUsage<D extends Dimension>(
 /** The organization whose usage is summed, and the period. */
 interface Scope extends UsageFilter {
   organizationId: OrganizationId;
-  /** A customer's cost by week, and totals by the end of each hour: for all usage, or for the feature. */
-  weeks: typeof customerWeeks | typeof featureCustomerWeeks;
+  /** A customer's totals by the end of each hour, and bounds of its cost: for all usage, or for the feature. */
+  bounds: typeof customerCostBounds | typeof featureCostBounds;
+  /** Its cost by week, from before bounds were kept. */
+  formerWeeks: typeof customerWeeks | typeof featureCustomerWeeks;
   runningTotals: typeof customerRunningTotals | typeof featureRunningTotals;
   /** The condition that selects the organization's rows, and the feature's if there is one. */
   among: (table: SQL) => SQL;
@@ -127,10 +132,19 @@ interface Scope extends UsageFilter {
 
 function chooseScope(organizationId: OrganizationId, filter: UsageFilter): Scope {
   const ofOrganization = (table: SQL) => sql`${table}.organization_id = ${organizationId}`;
+  const own = { ...filter, organizationId };
   return filter.feature === undefined
-    ? { ...filter, organizationId, weeks: customerWeeks, runningTotals: customerRunningTotals, among: ofOrganization }
+    ? {
+        ...{ ...own, bounds: customerCostBounds, formerWeeks: customerWeeks, runningTotals: customerRunningTotals },
+        among: ofOrganization,
+      }
     : {
-        ...{ ...filter, organizationId, weeks: featureCustomerWeeks, runningTotals: featureRunningTotals },
+        ...{
+          ...own,
+          bounds: featureCostBounds,
+          formerWeeks: featureCustomerWeeks,
+          runningTotals: featureRunningTotals,
+        },
         among: (table) => sql`${ofOrganization(table)} AND ${table}.feature = ${filter.feature}`,
       };
 }
@@ -227,36 +241,56 @@ function topCustomersByCost(scope: Scope, groupsMax: number): SQL {
 
 /**
  * `costs`: the cost of the period, for every customer who may be among the highest. A customer whose cost in the period
- * is at least another's has at least an equal share of that cost in one of its weeks. So after enough customers with
- * the highest costs of weeks are compared, customers below such a share of the lowest cost among them need not be
+ * is at least another's has at least an equal share of that cost in one of its spans. So after enough customers with
+ * the highest costs of spans are compared, customers below such a share of the lowest cost among them need not be
  * looked at.
  */
-function costOfCustomers({ weeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
-  const starts = startsOfWeeks({ fromMs, toMs });
+function costOfCustomers({ bounds, formerWeeks, runningTotals, among, fromMs, toMs }: Scope, groupsMax: number): SQL {
   const costBefore = (atMs: number) => sql`COALESCE((SELECT ${COST} FROM ${runningTotals}
     WHERE ${among(sql`${runningTotals}`)} AND customer_id = somebody.customer_id AND hour_ms < ${atMs} ORDER BY hour_ms DESC LIMIT 1), 0)`;
   const cost = sql`${costBefore(toMs)} - ${costBefore(fromMs)} AS cost`;
   // A list as JSON, because only a function in FROM may depend on the row before it.
-  const highestOfWeek = (shown: SQL, where: SQL, limit: number) => sql`weeks CROSS JOIN json_each((
-    SELECT json_group_array(${shown}) FROM (SELECT customer_id, ${COST} AS cost FROM ${weeks}
-      WHERE ${among(sql`${weeks}`)} AND week_ms = weeks.start_ms ${where} ORDER BY ${COST} DESC, calls DESC LIMIT ${limit}))) highest`;
-  return sql`weeks AS (SELECT value AS start_ms FROM json_each(${JSON.stringify(starts)})),
+  const highestOf = (shown: SQL, found: SQL, limit: number) => sql`spans CROSS JOIN json_each((
+    SELECT json_group_array(${shown}) FROM (${found} LIMIT ${limit}))) highest`;
+  const ofSpan = (where: SQL) => sql`SELECT customer_id, cost_at_most AS cost FROM ${bounds}
+    WHERE ${among(sql`${bounds}`)} AND ${bounds}.weeks = spans.weeks AND ${bounds}.start_ms = spans.start_ms ${where}
+    ORDER BY cost_at_most DESC, calls_at_most DESC`;
+  const ofWeek = (where: SQL) => sql`SELECT customer_id, ${COST} AS cost FROM ${formerWeeks}
+    WHERE ${among(sql`${formerWeeks}`)} AND week_ms = spans.start_ms AND spans.weeks = ${SPAN_WEEKS.short} ${where} ORDER BY ${COST} DESC, calls DESC`;
+  const first = sql`json_array(customer_id, cost)`;
+  const share = sql`(SELECT cost FROM lowest) / (SELECT COUNT(*) FROM spans)`;
+  return sql`${spansOf({ fromMs, toMs }, sql`SELECT 1 FROM ${formerWeeks} WHERE ${among(sql`${formerWeeks}`)} AND week_ms > ${fromMs - WEEK_MS}`)},
     leaders AS (
-      SELECT highest.value ->> 0 AS customer_id
-      FROM ${highestOfWeek(sql`json_array(customer_id, cost)`, sql``, groupsMax)}
-      GROUP BY 1 ORDER BY TOTAL(highest.value ->> 1) DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}),
+      SELECT value ->> 0 AS customer_id FROM (
+        SELECT highest.value FROM ${highestOf(first, ofSpan(sql``), groupsMax)}
+        UNION ALL SELECT highest.value FROM ${highestOf(first, ofWeek(sql``), groupsMax)})
+      GROUP BY 1 ORDER BY TOTAL(value ->> 1) DESC LIMIT ${LEADERS_PER_GROUP * groupsMax}),
     lowest AS MATERIALIZED (
       SELECT COALESCE((SELECT ${cost} FROM leaders somebody ORDER BY cost DESC LIMIT 1 OFFSET ${groupsMax - 1}), 0) AS cost),
     everybody AS (
-      SELECT DISTINCT highest.value AS customer_id
-      FROM ${highestOfWeek(sql`customer_id`, sql`AND ${COST} >= (SELECT cost / ${sql.raw(String(starts.length))} FROM lowest)`, LOOKED_AT_MAX)}),
+      SELECT highest.value AS customer_id FROM ${highestOf(sql`customer_id`, ofSpan(sql`AND cost_at_most >= ${share}`), LOOKED_AT_MAX)}
+      UNION SELECT highest.value FROM ${highestOf(sql`customer_id`, ofWeek(sql`AND ${COST} >= ${share}`), LOOKED_AT_MAX)}),
     costs AS MATERIALIZED (SELECT customer_id, ${cost} FROM everybody somebody)`;
 }
 
-/** The weeks that contain a period, as `customer_weeks` counts them. */
-function startsOfWeeks({ fromMs, toMs }: { fromMs: number; toMs: number }): number[] {
-  const firstMs = Math.floor(fromMs / WEEK_MS) * WEEK_MS;
-  return Array.from({ length: Math.ceil((toMs - firstMs) / WEEK_MS) }, (_, index) => firstMs + index * WEEK_MS);
+/**
+ * `spans`: those that contain a period. Long ones only count what happened since bounds are kept, so a period with
+ * `former` weeks has short ones.
+ */
+function spansOf(period: Pick<UsageFilter, 'fromMs' | 'toMs'>, former: SQL): SQL {
+  const list = (weeks: number, where: SQL) =>
+    sql`SELECT ${sql.raw(String(weeks))} AS weeks, value AS start_ms FROM json_each(${JSON.stringify(startsOfSpans(period, weeks))}) ${where}`;
+  const { short, long } = SPAN_WEEKS;
+  if (period.toMs - period.fromMs < long * WEEK_MS) return sql`spans AS MATERIALIZED (${list(short, sql``)})`;
+  return sql`spans AS MATERIALIZED (
+    ${list(short, sql`WHERE EXISTS (${former})`)} UNION ALL ${list(long, sql`WHERE NOT EXISTS (${former})`)})`;
+}
+
+/** The spans that contain a period. */
+function startsOfSpans({ fromMs, toMs }: Pick<UsageFilter, 'fromMs' | 'toMs'>, weeks: number): number[] {
+  const spanMs = weeks * WEEK_MS;
+  const firstMs = Math.floor(fromMs / spanMs) * spanMs;
+  return Array.from({ length: Math.ceil((toMs - firstMs) / spanMs) }, (_, index) => firstMs + index * spanMs);
 }
 
 /** From the customer's hours, read once for all lists; days are differences of running totals. */

@@ -7,9 +7,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE, USAGE_FIGURES } from '../../src/history/roll-ups.ts';
 import { readDerivedCallId } from '../../src/objects/derived-call-id.ts';
 import { chance } from '../support/series.ts';
+import { noteUsage } from '../support/usage.ts';
 import { createTenantKey, operatorOf, PLAN, type TenantKey } from './service.ts';
 
 const HOUR_MS = 3_600_000;
@@ -112,14 +113,12 @@ async function writeProjection(
 
 /** The hour of the one call that was made, so many times over. */
 function writeHours(db: DatabaseSync, organizationId: string, hours: Map<number, number>): void {
-  const columns = db.prepare('SELECT name, type FROM pragma_table_info(?)').all('usage_hours');
-  const values = columns.map(({ name, type }) =>
-    name === 'hour_ms' ? '?1' : String(type).toUpperCase() === 'INTEGER' ? `${name} * ?2` : name,
-  );
-  const insert = db.prepare(
-    `INSERT INTO usage_changes (${columns.map(({ name }) => name).join(', ')}, paid_model)
-     SELECT ${values.join(', ')}, model FROM usage_hours WHERE organization_id = ?3 AND hour_ms = ?4`,
-  );
+  const columns = {
+    ...Object.fromEntries(CHANGE_COLUMNS.map((name) => [name, name])),
+    ...Object.fromEntries(USAGE_FIGURES.map((name) => [name, `${name} * CAST(?2 AS INTEGER)`])),
+    ...{ paid_model: 'model', hour_ms: 'CAST(?1 AS INTEGER)' },
+  };
+  const insert = db.prepare(noteUsage(columns, 'FROM usage_hours WHERE organization_id = ?3 AND hour_ms = ?4'));
   const made = db
     .prepare('SELECT hour_ms AS hourMs FROM usage_hours WHERE organization_id = ?')
     .get(organizationId)?.hourMs;

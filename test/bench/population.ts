@@ -6,7 +6,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
-import { CHANGE_COLUMNS, COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { CHANGE_COLUMNS, COUNT_USAGE, noteChanges } from '../../src/history/roll-ups.ts';
 import { openD1, readColumns, type Subject } from './history.ts';
 import type { Options } from './suite.ts';
 
@@ -122,11 +122,12 @@ function usageStatement(db: DatabaseSync) {
     charge_usd: '0',
     charge_rest_nano_usd: '0',
   };
-  return db.prepare(`WITH RECURSIVE ${PEOPLE},
+  const used = `WITH RECURSIVE ${PEOPLE},
     used (n, id, share, k, hours) AS (
       SELECT n, id, share, 1, CAST(1 + 0.5 / (share + 0.005) AS INTEGER) FROM people
       UNION ALL SELECT n, id, share, k + 1, hours FROM used WHERE k < hours)
-    INSERT INTO usage_changes (${CHANGE_COLUMNS.join(', ')}) SELECT ${CHANGE_COLUMNS.map((column) => values[column]).join(', ')} FROM used`);
+    SELECT ${CHANGE_COLUMNS.map((column) => values[column]).join(', ')} FROM used`;
+  return db.prepare(noteChanges(used));
 }
 
 /** Copies of the one call that was made. */

@@ -179,7 +179,7 @@ describe('a backlog', () => {
       statement.bind = (text, ...more) => {
         const bound = bind(text, ...more);
         // Rows that a table receives; the statements that count their usage name the same rows again.
-        const rows = /INTO (?:usage_changes|output_rates)/.test(sql)
+        const rows = /INTO (?:usage_change_parts|output_rates)/.test(sql)
           ? 0
           : (JSON.parse(String(text)) as unknown[]).length;
         weights.set(bound, { rows, length: String(text).length });

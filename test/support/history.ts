@@ -6,6 +6,7 @@
  */
 import { runInDurableObject } from 'cloudflare:test';
 import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
+import { noteUsage } from './usage.ts';
 import { bindings, customerStub } from './worker.ts';
 
 /** An hour of a customer; an absent field is 0. */
@@ -58,13 +59,22 @@ export interface ReportHour {
 /** Writes hours into the table that reports are made from. */
 export async function writeReportHours(organizationId: string, hours: readonly ReportHour[]): Promise<void> {
   const changes = bindings.DB.prepare(
-    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd, paid_model)
-     SELECT ?1, value ->> 'customerId', value ->> 'atMs', COALESCE(value ->> 'feature', ''), '', COALESCE(value ->> 'model', ''),
-       COALESCE(value ->> 'outcome', 'COMPLETED'), value ->> 'calls', 0, COALESCE(value ->> 'inputTokens', 0),
-       COALESCE(value ->> 'cachedInputTokens', 0), 0, 0, 0, COALESCE(value ->> 'costNanoUsd', 0),
-       CASE WHEN value ->> 'costNanoUsd' > 0 THEN COALESCE(value ->> 'model', '') ELSE '' END
-     FROM json_each(?2)`,
+    noteUsage(
+      {
+        organization_id: '?1',
+        customer_id: "value ->> 'customerId'",
+        feature: "COALESCE(value ->> 'feature', '')",
+        model: "COALESCE(value ->> 'model', '')",
+        outcome: "COALESCE(value ->> 'outcome', 'COMPLETED')",
+        paid_model: "CASE WHEN value ->> 'costNanoUsd' > 0 THEN COALESCE(value ->> 'model', '') ELSE '' END",
+        hour_ms: "value ->> 'atMs'",
+        calls: "value ->> 'calls'",
+        input_tokens: "COALESCE(value ->> 'inputTokens', 0)",
+        cached_input_tokens: "COALESCE(value ->> 'cachedInputTokens', 0)",
+        cost_rest_nano_usd: "COALESCE(value ->> 'costNanoUsd', 0)",
+      },
+      'FROM json_each(?2)',
+    ),
   ).bind(organizationId, JSON.stringify(hours));
   await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
 }

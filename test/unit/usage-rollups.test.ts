@@ -23,7 +23,6 @@ import { swept } from '../support/sweep.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const WEEK = 7 * DAY;
-const WEEK_OF_HOUR = `hour_ms / ${WEEK} * ${WEEK}`;
 const START = Date.UTC(2027, 2, 1, 20);
 const ORGANIZATIONS = ['one', 'other'];
 const FIGURES = [...USAGE_FIGURES];
@@ -233,22 +232,9 @@ function pairs(): [name: string, kept: string, summed: string][] {
     ...dimensions,
     ...features,
     [
-      'weeks within a feature',
-      `SELECT organization_id, customer_id, feature, week_ms, calls, cost_usd, cost_rest_nano_usd FROM feature_customer_weeks WHERE calls <> 0`,
-      `SELECT organization_id, customer_id, feature, ${WEEK_OF_HOUR}, SUM(calls), SUM(cost_usd) AS cost_usd,
-         SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
-       FROM usage_hours GROUP BY 1, 2, 3, 4 HAVING SUM(calls) <> 0`,
-    ],
-    [
       'running totals within a feature',
       `SELECT organization_id, customer_id, feature, hour_ms, ${FIGURES.join(', ')} FROM feature_running_totals`,
       running('organization_id, customer_id, feature'),
-    ],
-    [
-      'weeks',
-      `SELECT organization_id, customer_id, week_ms, calls, cost_usd, cost_rest_nano_usd FROM customer_weeks WHERE calls <> 0`,
-      `SELECT organization_id, customer_id, ${WEEK_OF_HOUR}, SUM(calls), SUM(cost_usd) AS cost_usd, SUM(cost_rest_nano_usd) AS cost_rest_nano_usd
-       FROM usage_hours GROUP BY 1, 2, 3 HAVING SUM(calls) <> 0`,
     ],
     [
       'running totals',
@@ -263,7 +249,23 @@ function pairs(): [name: string, kept: string, summed: string][] {
          SUM(COALESCE(cost_nano_usd, 0) % 1000000000) AS cost_rest_nano_usd
        FROM calls WHERE status IN ('COMPLETED', 'FAILED') GROUP BY 1, 2, 3, 4`,
     ],
-    ['nothing waits to be counted', 'SELECT * FROM usage_changes', 'SELECT 1 WHERE false'],
+    ...['organization_id, customer_id', 'organization_id, customer_id, feature'].map(boundsOf),
+    ['nothing waits to be counted', 'SELECT * FROM usage_change_parts', 'SELECT 1 WHERE false'],
+  ];
+}
+
+/** The spans that a customer used, with whether their bounds are what they may be: the cost, or at most half above it. */
+function boundsOf(keys: string): [name: string, kept: string, summed: string] {
+  const table = keys.includes('feature') ? 'feature_cost_bounds' : 'customer_cost_bounds';
+  const isBound = (figure: string, bound: string) => `${figure} <= ${bound} AND ${bound} <= 1.5 * ${figure}`;
+  const start = `hour_ms / (weeks * ${WEEK}) * (weeks * ${WEEK})`;
+  const sums = `(SELECT ${keys}, weeks, ${start} AS start_ms, SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) AS cost, SUM(calls) AS calls
+    FROM usage_hours CROSS JOIN (SELECT 1 AS weeks UNION ALL SELECT 16) GROUP BY ${keys}, weeks, start_ms)`;
+  return [
+    table,
+    `SELECT ${keys}, weeks, start_ms, ${isBound('cost', 'cost_at_most')} AND IIF(cost > 0, calls_at_most = 0, ${isBound('calls', 'calls_at_most')}) AS holds
+     FROM ${table} JOIN ${sums} USING (${keys}, weeks, start_ms)`,
+    `SELECT ${keys}, weeks, start_ms, 1 AS holds FROM ${sums}`,
   ];
 }
 
@@ -288,7 +290,7 @@ function expectExact(db: DatabaseSync): void {
 
 /** The tables with the costs of all calls, each once. */
 const COSTS_IN_ALL = [
-  ...['usage_hours', 'customer_weeks', 'customer_days', 'feature_customer_weeks'],
+  ...['usage_hours', 'customer_days'],
   ...['feature', 'provider', 'model', 'outcome'].map(
     (dimension) => `organization_days WHERE dimension = '${dimension}'`,
   ),
@@ -344,7 +346,7 @@ describe('the roll-ups', () => {
     sendBatch(db, [call]);
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before);
     sendBatch(db, [{ ...call, revision: 2 }]);
-    // The call, and its old and new counts, each written to `usage_changes` and removed again.
+    // The call, and its old and new counts, each noted and forgotten again.
     expect(db.prepare('SELECT total_changes() AS n').get()?.n).toBe(before + 1 + 2 * 2);
     expectExact(db);
   });
@@ -433,7 +435,7 @@ describe('an erasure', () => {
           await eraseProjection({ DB: d1 } as never, customerKey('one', 'ann'));
           expectExact(db);
           const isErased = `organization_id = 'one' AND customer_id = 'ann'`;
-          for (const table of ['calls', 'denied_hours', 'usage_hours', 'customer_weeks', 'customer_days'])
+          for (const table of ['calls', 'denied_hours', 'usage_hours', 'customer_cost_bounds', 'customer_days'])
             expect([table, ...rows(db, `SELECT 1 FROM ${table} WHERE ${isErased}`)]).toEqual([table]);
           const features = (table: string, of: string) =>
             rows(db, `SELECT DISTINCT ${of} FROM ${table} WHERE organization_id = 'one' AND calls <> 0`);
@@ -460,8 +462,8 @@ describe('the retention of usage', () => {
     customer_running_totals: 'organization_id, customer_id',
     feature_running_totals: 'organization_id, customer_id, feature',
   };
-  /** A week that ends within the days that are kept stays. */
-  const WEEKS = ['customer_weeks', 'feature_customer_weeks'];
+  /** A span that ends within the days that are kept stays. */
+  const SPANS = ['customer_cost_bounds', 'feature_cost_bounds'];
 
   test('deletes the days before it, and changes no sum over the days that are kept', async () => {
     await fc.assert(
@@ -485,7 +487,9 @@ describe('the retention of usage', () => {
           kept: Object.entries(STARTS).map(([table, start]) =>
             rows(db, `SELECT * FROM ${table} WHERE ${isKept(start)}`),
           ),
-          weeks: WEEKS.map((table) => rows(db, `SELECT * FROM ${table} WHERE ${isKept(`week_ms + ${WEEK - 1}`)}`)),
+          spans: SPANS.map((table) =>
+            rows(db, `SELECT * FROM ${table} WHERE ${isKept(`start_ms + weeks * ${WEEK} - 1`)}`),
+          ),
           // Also the newest before the cutoff, from which differences are taken.
           running: Object.entries(RUNNING).map(([table, key]) =>
             rows(
@@ -499,10 +503,10 @@ describe('the retention of usage', () => {
         const isDone = await deleteExpiredHistory({ DB: asD1(db) } as unknown as Env, 'DB', nowMs);
         expect(isDone).toBe(true);
         expect(read()).toEqual(before);
-        const all = [...Object.keys(STARTS), ...WEEKS, ...Object.keys(RUNNING)].map((table) =>
+        const all = [...Object.keys(STARTS), ...SPANS, ...Object.keys(RUNNING)].map((table) =>
           rows(db, `SELECT * FROM ${table}`),
         );
-        expect(all).toEqual([...before.kept, ...before.weeks, ...before.running]);
+        expect(all).toEqual([...before.kept, ...before.spans, ...before.running]);
       }),
       { numRuns: swept(60, 20) },
     );

@@ -380,10 +380,10 @@ describe('a batch that D1 runs after its caller timed out', () => {
       calls: 2,
       meter_events: 1,
       usage_hours: 2,
-      customer_weeks: 1,
-      usage_changes: 0,
+      customer_cost_bounds: 2,
     };
     expect(await rowsOfOrganization(organizationId)).toMatchObject(expected);
+    expect((await bindings.DB.prepare('SELECT * FROM usage_change_parts').all()).results).toEqual([]);
   });
 
   test('stores nothing of a customer who was erased in the meantime, in any table', async () => {

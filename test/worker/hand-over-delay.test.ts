@@ -46,11 +46,15 @@ describe('the alarm for a hand-over', () => {
       const change = (email: string, atMs: number) =>
         store.transaction(atMs, () => store.saveAccount({ ...(store.account() ?? account), contact: { email } }, atMs));
       const rows = () => storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n;
-      const handOver = () => store.handedOver(store.outboxPage(10));
+      const handOver = (atMs: number) => {
+        const page = store.outboxPage(10);
+        store.listedRow.leaves(account);
+        store.handedOver(page, atMs);
+      };
 
       change('first', START);
       expect(await storage.getAlarm()).toBe(START + ALARM_MS);
-      handOver();
+      handOver(START);
       expect(store.outboxState()).toEqual({ pending: 0, oldestMs: null });
       expect(rows(), 'a hand-over writes nothing: the customer, and the event that it is new').toBe(2);
       change('second', START + 5_000);
@@ -59,7 +63,7 @@ describe('the alarm for a hand-over', () => {
       expect(await storage.getAlarm(), 'an alarm that is set stays').toBe(START + ALARM_MS);
       const page = store.outboxPage(10);
       change('during the hand-over', START + 6_000);
-      store.handedOver(page);
+      store.handedOver(page, START + 6_000);
       expect(store.outboxState()).toEqual({ pending: 1, oldestMs: START + 6_000 });
       expect(changes).toBe(3);
 
@@ -69,7 +73,7 @@ describe('the alarm for a hand-over', () => {
       store.transaction(START + ALARM_MS, () => undefined);
       expect(rows(), 'the change that waits').toBe(1);
       expect(await storage.getAlarm()).toBe(START + 6_000 + ALARM_MS);
-      handOver();
+      handOver(START + 6_000 + ALARM_MS);
       await storage.deleteAlarm();
       store.alarmFired(START + 6_000 + ALARM_MS);
       store.transaction(START + 6_000 + ALARM_MS, () => undefined);
@@ -86,7 +90,7 @@ describe('the alarm for a hand-over', () => {
       const store = new CustomerStore(storage);
       await store.load();
       store.transaction(START, () => store.saveAccount({ ...account, customerId: asCustomerId('stopped') }, START));
-      store.handedOver(store.outboxPage(10));
+      store.handedOver(store.outboxPage(10), START);
       const started = new CustomerStore(storage);
       await started.load();
       expect(started.outboxState()).toEqual({ pending: 2, oldestMs: START });
@@ -108,7 +112,7 @@ describe('the alarm for a hand-over', () => {
       // Three changes of the customer, and the event that it is new.
       const first = store.outboxPage(3);
       expect(first.more).toBe(true);
-      store.handedOver(first);
+      store.handedOver(first, START);
       await storage.deleteAlarm();
       store.alarmFired(START + ALARM_MS);
       store.transaction(START + ALARM_MS, () => undefined);

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { TOKENS_MAX, USD_PER_MILLION_MAX } from '../../src/contract/fields.ts';
 import { COUNT_USAGE } from '../../src/history/roll-ups.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
-import { countCalls } from '../support/usage.ts';
+import { countCalls, noteUsage } from '../support/usage.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
@@ -131,9 +131,14 @@ test('groups are sorted by cost, however it is split into the two columns', asyn
     ['most', 8_999_999_999, 1_000_000_001],
   ];
   const changes = bindings.DB.prepare(
-    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_usd, cost_rest_nano_usd, paid_model)
-     SELECT ?1, value ->> 0, ?2, value ->> 0, '', value ->> 0, 'COMPLETED', 1, 0, 0, 0, 0, 0, 0, value ->> 1, value ->> 2, value ->> 0 FROM json_each(?3)`,
+    noteUsage(
+      {
+        ...{ organization_id: '?1', customer_id: 'value ->> 0', feature: 'value ->> 0', model: 'value ->> 0' },
+        ...{ outcome: "'COMPLETED'", paid_model: 'value ->> 0', hour_ms: 'CAST(?2 AS INTEGER)', calls: '1' },
+        ...{ cost_usd: 'value ->> 1', cost_rest_nano_usd: 'value ->> 2' },
+      },
+      'FROM json_each(?3)',
+    ),
   ).bind(other.organizationId, hourMs, JSON.stringify(costs));
   await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
   const names = costs.map(([name]) => name).reverse();
@@ -149,9 +154,16 @@ test('groups are sorted by cost, however it is split into the two columns', asyn
 test('tokens above 2^53 are rounded to the nearest number', async () => {
   const other = await createTenant(operator);
   const changes = bindings.DB.prepare(
-    `INSERT INTO usage_changes (organization_id, customer_id, hour_ms, feature, provider, model, outcome, calls, unpriced_calls, input_tokens,
-       cached_input_tokens, output_tokens, reasoning_tokens, searches, cost_rest_nano_usd, paid_model)
-     VALUES (?, 'c', ?, '', '', 'm', 'COMPLETED', 1, 0, 9007199254740993, 0, 4611686018427387905, 0, 0, 0, '')`,
+    noteUsage({
+      ...{
+        organization_id: '?1',
+        customer_id: "'c'",
+        model: "'m'",
+        outcome: "'COMPLETED'",
+        hour_ms: 'CAST(?2 AS INTEGER)',
+      },
+      ...{ calls: '1', input_tokens: '9007199254740993', output_tokens: '4611686018427387905' },
+    }),
   ).bind(other.organizationId, Math.floor(Date.now() / 3_600_000) * 3_600_000);
   await bindings.DB.batch([changes, ...COUNT_USAGE.map((sql) => bindings.DB.prepare(sql))]);
   for (const query of [{}, { customerId: 'c' }] as Record<string, string>[]) {

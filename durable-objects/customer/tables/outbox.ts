@@ -118,9 +118,13 @@ export class OutboxTable {
     return this.#sql.exec<{ oldestMs: number }>(sql, afterPlace).toArray()[0]?.oldestMs ?? null;
   }
 
-  /** Forgets the changes up to that place, because a projector has them. What changed again since has a later place. */
-  drop(place: number): void {
-    this.#sql.exec('DELETE FROM outbox WHERE place <= ?', place);
+  /**
+   * Forgets the changes up to that place, because a projector has them; with `keepsNewest` all but the newest of the outbox.
+   * What changed again since has a later place.
+   */
+  drop(place: number, keepsNewest: boolean): void {
+    const others = keepsNewest ? 'AND place < (SELECT MAX(place) FROM outbox)' : '';
+    this.#sql.exec(`DELETE FROM outbox WHERE place <= ? ${others}`, place);
   }
 
   delivery(): Delivery {

@@ -75,7 +75,7 @@ export function mountCustomers(app: Hono<ConsoleEnv>): void {
       c,
       {
         title: 'Customers',
-        sub: 'Changes appear here after about a second.',
+        sub: 'Changes appear here after a few seconds; meters, costs and last calls are up to a minute old.',
         status: checked.success ? 200 : 400,
         actions: items.length > 0 && (
           <a class="button" href={linkTo(path, { ...asked, sort: query.sort, format: 'csv' })}>

@@ -67,7 +67,7 @@ export const customers = {
   }),
   listCustomers: operation({
     operationId: 'listCustomers',
-    summary: 'List customers with their usage and cost, as of the last projection',
+    summary: 'List customers with their usage and cost, which are up to a minute old',
     method: 'GET',
     path: '/customers',
     security: apiKey('customers:read'),

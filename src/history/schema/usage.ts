@@ -37,45 +37,46 @@ const usageFigures = () => ({
   chargeRestNanoUsd: integer('charge_rest_nano_usd').notNull().default(0),
 });
 
-/** The same for one hour, in every dimension of the reports. */
-const usageOfHour = () => ({
-  organizationId: text('organization_id').$type<OrganizationId>().notNull(),
-  customerId: text('customer_id').$type<CustomerId>().notNull(),
-  hourMs: integer('hour_ms').notNull(),
-  /** Empty if there is none: NULL cannot be a key. */
-  feature: text('feature').notNull(),
-  provider: text('provider').notNull(),
-  model: text('model').notNull(),
-  outcome: text('outcome').notNull(),
-  ...usageFigures(),
-});
-
 /**
  * Usage by UTC hour of the end of calls, in every dimension of the reports. It is the sum of the calls, and stays when
  * old calls are deleted; it has a retention of its own.
  */
-export const usageHours = sqliteTable('usage_hours', usageOfHour(), (table) => [
-  primaryKey({
-    columns: [
-      table.organizationId,
-      table.customerId,
-      table.hourMs,
-      table.feature,
-      table.provider,
-      table.model,
-      table.outcome,
-    ],
-  }),
-]);
+export const usageHours = sqliteTable(
+  'usage_hours',
+  {
+    organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+    customerId: text('customer_id').$type<CustomerId>().notNull(),
+    hourMs: integer('hour_ms').notNull(),
+    /** Empty if there is none: NULL cannot be a key. */
+    feature: text('feature').notNull(),
+    provider: text('provider').notNull(),
+    model: text('model').notNull(),
+    outcome: text('outcome').notNull(),
+    ...usageFigures(),
+  },
+  (table) => [
+    primaryKey({
+      columns: [
+        table.organizationId,
+        table.customerId,
+        table.hourMs,
+        table.feature,
+        table.provider,
+        table.model,
+        table.outcome,
+      ],
+    }),
+  ],
+);
 
 /**
- * The usage that the present batch adds, or takes back. The batch itself counts it in every roll-up and empties the
- * table again, so outside a batch it has no rows.
+ * The usage that the present batch adds, or takes back: `changes` is a JSON array of arrays, with the columns of
+ * `CHANGE_COLUMNS` (`../roll-ups.ts`). The batch itself counts it in every roll-up and empties the table again, so outside a batch
+ * it has no rows.
  */
-export const usageChanges = sqliteTable('usage_changes', {
-  ...usageOfHour(),
-  /** The model of calls that cost something, otherwise empty. */
-  paidModel: text('paid_model').notNull(),
+export const usageChangeParts = sqliteTable('usage_change_parts', {
+  part: integer('part').primaryKey(),
+  changes: text('changes').notNull(),
 });
 
 /**
@@ -108,12 +109,60 @@ export const organizationDays = sqliteTable(
   (table) => [primaryKey({ columns: [table.organizationId, table.dimension, table.dayMs, table.key] })],
 );
 
+/** What a customer cost at most in a span of weeks, as `COST_BOUNDS` (`../roll-ups.ts`) says. */
+const costBound = () => ({
+  organizationId: text('organization_id').$type<OrganizationId>().notNull(),
+  customerId: text('customer_id').$type<CustomerId>().notNull(),
+  /** The length of the span. */
+  weeks: integer('weeks').notNull(),
+  startMs: integer('start_ms').notNull(),
+  /** In nano-USD. */
+  costAtMost: integer('cost_at_most').notNull(),
+  /** The same of the calls, if they cost nothing; otherwise 0. */
+  callsAtMost: integer('calls_at_most').notNull(),
+});
+
+/**
+ * An upper bound of the cost of a customer in spans of weeks since 1970-01-01 (UTC): a customer's cost in a period does not
+ * exceed the cost of its spans, so the customers with the highest cost are among those with the highest bound of a span.
+ * A bound changes seldom, so that a call seldom writes here.
+ */
+export const customerCostBounds = sqliteTable('customer_cost_bounds', costBound(), (table) => [
+  primaryKey({ columns: [table.organizationId, table.customerId, table.weeks, table.startMs] }),
+  // For the customers with the highest cost: without it, a list of them reads all customers.
+  index('customer_cost_bounds_by_cost').on(
+    table.organizationId,
+    table.weeks,
+    table.startMs,
+    table.costAtMost,
+    table.callsAtMost,
+  ),
+]);
+
+/** The same within a feature. */
+export const featureCostBounds = sqliteTable(
+  'feature_cost_bounds',
+  { ...costBound(), feature: text('feature').notNull() },
+  (table) => [
+    primaryKey({ columns: [table.organizationId, table.customerId, table.feature, table.weeks, table.startMs] }),
+    // For the customers with the highest cost within a feature.
+    index('feature_cost_bounds_by_cost').on(
+      table.organizationId,
+      table.feature,
+      table.weeks,
+      table.startMs,
+      table.costAtMost,
+      table.callsAtMost,
+    ),
+  ],
+);
+
 /** A sum of costs as one number, spelled as in `COST` (usage.ts): otherwise SQLite does not use the index. */
 const cost = sql`(cost_usd * 1000000000 + cost_rest_nano_usd)`;
 
 /**
- * The cost of a customer by weeks since 1970-01-01 (UTC): a customer's cost in a period does not exceed the cost of its
- * weeks, so the customers with the highest cost are among those with the highest cost of a week.
+ * The cost of a customer by weeks, from before its bounds were kept. Nothing writes it any more; rows go with the
+ * retention.
  */
 export const customerWeeks = sqliteTable(
   'customer_weeks',
@@ -200,7 +249,7 @@ export const featureDays = sqliteTable(
   ],
 );
 
-/** The cost of a customer within a feature, by the same weeks. */
+/** The same within a feature. */
 export const featureCustomerWeeks = sqliteTable(
   'feature_customer_weeks',
   {
