@@ -95,8 +95,6 @@ export class CustomerStore {
   /** How handing over goes, and the database of the organization; `undefined` until they are read. */
   #delivery: Delivery | undefined;
   #historyDatabase: DatabaseName | null | undefined;
-  /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
-  #handedOverPlace = 0;
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
   /** The transaction under way recorded changes. */
@@ -159,27 +157,29 @@ export class CustomerStore {
   transaction<Result>(nowMs: number, command: () => Result): Result {
     if (this.#inTransaction) return command();
     this.#inTransaction = true;
+    const { outbox } = this.#tables;
     try {
       const result = this.#storage.transactionSync(() => {
         const done = command();
         this.#tellOfSize(nowMs);
-        if (this.#accountChanged || this.#beginFigures.hasChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
           this.#enqueue('customer', this.#account.customerId, nowMs);
         this.usageHours.flush();
         if (this.#exists) {
-          this.#forgetHandedOver();
+          outbox.forgetHandedOver();
+          if (this.#accountChanged || this.#beginFigures.hasChanged || outbox.hasChanged) this.#storeAccount();
           this.#arm(nowMs);
         }
         return done;
       });
-      this.#handedOverPlace = 0;
+      outbox.committed();
       this.denials.committed();
       if (this.#hasNewChanges) this.#changed();
       return result;
     } catch (error) {
       this.#beginFigures.rolledBack();
+      outbox.rolledBack();
       this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
@@ -256,9 +256,11 @@ export class CustomerStore {
     this.#accountChanged = false;
     const account = this.account();
     if (!account) return;
-    const sql = `INSERT INTO account (id, value, begin_figures) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE
-      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures)`;
-    this.#storage.sql.exec(sql, JSON.stringify(account), this.#beginFigures.takeText());
+    const sql = `INSERT INTO account (id, value, begin_figures, pending) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures),
+        pending = COALESCE(excluded.pending, pending)`;
+    const [figures, pending] = [this.#beginFigures.takeText(), this.#tables.outbox.takeText()];
+    this.#storage.sql.exec(sql, JSON.stringify(account), figures, pending);
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
@@ -373,15 +375,17 @@ export class CustomerStore {
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 
-  #beforeChange({ callId }: Call): CallBeforeChange | null {
-    return this.#tables.calls.beforeChange(callId, this.#handedOverPlace);
+  /** What is stored of a call. `waits`: no projector has its last change. */
+  #beforeChange({ callId }: Call): (CallBeforeChange & { waits: boolean }) | null {
+    const stored = this.#tables.calls.beforeChange(callId);
+    return stored && { ...stored, waits: this.#tables.outbox.hasCall(callId, stored.changePlace) };
   }
 
   /**
    * What D1 was sent to count of the call so far. If a change of it waits to be handed over still, that is what this one
    * replaced. `removed` is the call as it was, if the object has removed it.
    */
-  #replacedBy(stored: CallBeforeChange | null, removed?: Call): string | null {
+  #replacedBy(stored: (CallBeforeChange & { waits: boolean }) | null, removed?: Call): string | null {
     if (stored?.waits) return stored.replaced;
     const isOpen = stored?.status === 'IN_PROGRESS';
     const before = stored ? (JSON.parse(stored.record) as Call) : removed;
@@ -604,13 +608,13 @@ export class CustomerStore {
   /** The oldest changes that no projector has. */
   outboxPage(changesMax: number): OutboxPage {
     if (!this.#exists) return { rows: [], place: 0, sinceMs: 0, more: false };
-    const page = this.#tables.outbox.page(this.#handedOverPlace, changesMax);
+    const page = this.#tables.outbox.page(changesMax);
     if (!page.more) this.#newSinceMs = null;
     return page;
   }
 
   outboxState(): { pending: number; oldestMs: number | null } {
-    return this.#tables.outbox.state(this.#handedOverPlace);
+    return this.#tables.outbox.state();
   }
 
   /**
@@ -618,7 +622,7 @@ export class CustomerStore {
    * over again then.
    */
   handedOver({ place, more }: OutboxPage): void {
-    this.#handedOverPlace = place;
+    this.#tables.outbox.handedOver(place);
     if (!more) this.#dueNow().outboxMs = this.#newSinceMs === null ? null : this.#newSinceMs + OUTBOX_ALARM_MS;
   }
 
@@ -627,7 +631,7 @@ export class CustomerStore {
    * is due then, so that no alarm opens the object again for nothing.
    */
   rest(nowMs: number): void {
-    if (this.#handedOverPlace === 0 || this.#newSinceMs !== null) return;
+    if (!this.#tables.outbox.hasHandedOver || this.#newSinceMs !== null) return;
     // The deadline that is known may be that of a call that has ended.
     this.#due = undefined;
     this.transaction(nowMs, () => undefined);
@@ -637,10 +641,6 @@ export class CustomerStore {
 
   hasOpenCalls(): boolean {
     return this.#exists && this.#tables.calls.nextDeadlineMs() !== null;
-  }
-
-  #forgetHandedOver(): void {
-    if (this.#handedOverPlace > 0) this.#tables.outbox.drop(this.#handedOverPlace);
   }
 
   delivery(): Delivery {
@@ -688,7 +688,7 @@ export class CustomerStore {
 
   /** When the alarm is to hand changes over. */
   #outboxDueMs(): number | null {
-    const oldestMs = this.#tables.outbox.oldestMs(this.#handedOverPlace);
+    const oldestMs = this.#tables.outbox.oldestMs();
     return oldestMs === null ? null : (this.delivery().dueAtMs ?? oldestMs + OUTBOX_ALARM_MS);
   }
 
