@@ -53,8 +53,8 @@ import type { PastCall } from './tables/past-calls.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
 /**
- * The alarm hands changes over that are so old: the object was gone before its timer did (hand-over.ts). While it is set,
- * an alarm is not moved, so that a customer with one call after the other sets one in this time.
+ * The alarm hands changes over that are so old: a call is open for so long, or the object was gone before its timer did it
+ * (hand-over.ts). While it is set, an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
 
@@ -97,8 +97,9 @@ export class CustomerStore {
   #historyDatabase: DatabaseName | null | undefined;
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
-  /** The transaction under way recorded changes. */
+  /** The transaction under way recorded changes, and whether one of them is to be handed over soon. */
   #hasNewChanges = false;
+  #hasUrgentChanges = false;
   /** The transaction under way changed what meters have, of which lists show one. */
   #metersChanged = false;
   /** Calls that finished since the object opened. */
@@ -111,7 +112,7 @@ export class CustomerStore {
   /** As long as the object is in memory: nothing stored tells of a customer who was erased. */
   erasure: Erasure | null = null;
 
-  /** `changed` is called after a transaction that recorded changes. */
+  /** `changed` is called after a transaction whose changes are to be handed over soon. */
   constructor(storage: DurableObjectStorage, changed: () => void = () => undefined) {
     this.#storage = storage;
     this.#changed = changed;
@@ -175,7 +176,7 @@ export class CustomerStore {
       });
       outbox.committed();
       this.denials.committed();
-      if (this.#hasNewChanges) this.#changed();
+      if (this.#hasUrgentChanges) this.#changed();
       return result;
     } catch (error) {
       this.#beginFigures.rolledBack();
@@ -195,6 +196,7 @@ export class CustomerStore {
     } finally {
       this.#inTransaction = false;
       this.#hasNewChanges = false;
+      this.#hasUrgentChanges = false;
       this.#metersChanged = false;
     }
   }
@@ -306,12 +308,15 @@ export class CustomerStore {
     return stored === null ? null : this.#tables.forms.unpack(stored, callId);
   }
 
-  /** Stores a call that has begun. D1 learns of one that the service makes when it ends, if too many of them failed. */
+  /**
+   * Stores a call that has begun. D1 learns of it with its end, or by the alarm if it is open for longer; of one that the service
+   * makes when it ends, if too many of them failed.
+   */
   insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
     this.#beginFigures.callBegins(call, this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds);
-    const place = isUntold ? null : this.#enqueue('call', call.callId, nowMs);
+    const place = isUntold ? null : this.#record('call', call.callId, nowMs);
     this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
@@ -677,8 +682,14 @@ export class CustomerStore {
     due.pruneMs = Math.min(due.pruneMs ?? NEVER_MS, atMs);
   }
 
-  /** Returns the place of the change in the outbox. */
+  /** Records a change that is to be handed over soon. Returns its place in the outbox. */
   #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
+    this.#hasUrgentChanges = true;
+    return this.#record(kind, id, nowMs);
+  }
+
+  /** Records a change that the alarm hands over, unless another one is handed over before. Returns its place in the outbox. */
+  #record(kind: ChangeKind, id: string, nowMs: number): number {
     const place = this.#tables.outbox.add(kind, id, nowMs);
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;

@@ -1,10 +1,11 @@
 /**
  * Promise: a customer's object hands over its changes a second and a half later, together with the changes until then,
- * without an alarm of its own; an alarm stands behind it for an object that is gone by then.
+ * without an alarm of its own; an alarm stands behind it for an object that is gone by then, and for a call that stays open.
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
@@ -167,6 +168,20 @@ describe('a change', () => {
     expect(await runDurableObjectAlarm(customerStub(tenant.organizationId, 'gone'))).toBe(true);
     expect(await waiting('gone')).toEqual({ inOutbox: 0, atProjector: 2 });
     expect(await isWokenSoon('gone')).toBe(false);
+  });
+
+  test('that begins a call waits for the end, and both are one change', async () => {
+    await provision('waits');
+    const params = { org: tenant.organizationId, customerId: 'waits' };
+    const pending = async () => (await operator.send('readCustomer', { params })).data.outbox.pending;
+    await expect.poll(pending, { timeout: 60_000, interval: 50 }).toBe(0);
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'waits', feature: 'chat' } })).data;
+    await scheduler.wait(2 * HAND_OVER_DELAY_MS);
+    expect(await pending()).toBe(1);
+    expect(await isWokenSoon('waits'), 'the alarm hands it over if it stays open').toBe(true);
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
+    expect((await waiting('waits')).inOutbox).toBe(1);
+    await expect.poll(async () => (await waiting('waits')).atProjector, { timeout: 60_000, interval: 50 }).toBe(2);
   });
 
   test('that an alarm handed over is forgotten at once, although a call is open', async () => {
