@@ -4,7 +4,8 @@
  * A claim carries the token of the request that made it. Only a holder of the token may release it, when nothing was
  * recorded under it; a claim without a token is final. The owner of a call that exists never changes, so it may be
  * cached anywhere. Claims are stored for as long as the organization keeps its calls; if there is an archive, which has
- * them for longer, for as long as an organization may.
+ * them for longer, for as long as an organization may. A walk over the claims, in the order of their ids, removes older ones: an
+ * index of their age would be written with every claim.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -34,11 +35,20 @@ const MIGRATIONS: readonly Migration[] = [
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS claims_by_age ON claims (claimed_at_ms);
   `,
+  `
+  DROP INDEX claims_by_age;
+  -- How far the walk has come that removes old claims; no row between two walks.
+  CREATE TABLE prune_walk (id INTEGER PRIMARY KEY CHECK (id = 1), after TEXT NOT NULL);
+  `,
 ];
 
-/** Claims that one alarm removes at most. */
-const PRUNE_ROWS_MAX = 1_000;
-const PRUNE_ROUND_MS = 1_000;
+/** Claims that one alarm looks at, and the wait for the next one of the same walk. */
+const WALKED_ROWS_MAX = 5_000;
+const WALK_STEP_MS = 1_000;
+/** A walk begins after a part of the time for which claims are kept, so that each claim is looked at a few times. */
+const WALKS_OF_A_CLAIM = 5;
+/** A walk begins at least this often: an organization may keep its calls for less time now. */
+const WALK_PAUSE_DAYS_MAX = 30;
 /** A call may begin days after its claim, and the retention may be behind. */
 const CLAIM_DAYS_MORE = 10;
 /** Lines of a batch are recorded under claims until 30 days after it began. */
@@ -146,8 +156,9 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     const nowMs = Date.now();
     let delayMs = DAY_MS;
     try {
-      const keptMs = (await this.#daysOfClaims()) * DAY_MS;
-      if (this.#prune(nowMs - keptMs) >= PRUNE_ROWS_MAX) delayMs = PRUNE_ROUND_MS;
+      const keptDays = await this.#daysOfClaims();
+      const isWalked = this.ctx.storage.transactionSync(() => this.#pruneNext(nowMs - keptDays * DAY_MS));
+      delayMs = isWalked ? Math.min(keptDays / WALKS_OF_A_CLAIM, WALK_PAUSE_DAYS_MAX) * DAY_MS : WALK_STEP_MS;
       await this.#schema.rewriteRows();
       if (this.#schema.hasUnfinished) delayMs = REWRITE_PAUSE_MS;
     } catch (error) {
@@ -173,10 +184,16 @@ export class CallDirectory extends DurableObject<Env> implements CallDirectoryRp
     await ORGANIZATION.put(this.ctx.storage, asOrganizationId(name));
   }
 
-  /** Forgets claims made before then. Returns the rows written. */
-  #prune(beforeMs: number): number {
-    const sql = 'DELETE FROM claims WHERE call_id IN (SELECT call_id FROM claims WHERE claimed_at_ms < ? LIMIT ?)';
-    return this.#sql.exec(sql, beforeMs, PRUNE_ROWS_MAX).rowsWritten;
+  /** Forgets claims of the next step of the walk that were made before then. Returns whether the walk has come to its end. */
+  #pruneNext(beforeMs: number): boolean {
+    const after = this.#sql.exec<{ after: string }>('SELECT after FROM prune_walk').toArray()[0]?.after ?? '';
+    const end = 'SELECT call_id FROM claims WHERE call_id > ? ORDER BY call_id LIMIT 1 OFFSET ?';
+    const last = this.#sql.exec<{ call_id: string }>(end, after, WALKED_ROWS_MAX - 1).toArray()[0]?.call_id ?? null;
+    const remove = 'DELETE FROM claims WHERE call_id > ?1 AND (?2 IS NULL OR call_id <= ?2) AND claimed_at_ms < ?3';
+    this.#sql.exec(remove, after, last, beforeMs);
+    if (last === null) this.#sql.exec('DELETE FROM prune_walk');
+    else this.#sql.exec('INSERT OR REPLACE INTO prune_walk (id, after) VALUES (1, ?)', last);
+    return last === null;
   }
 
   #create(nowMs: number): void {

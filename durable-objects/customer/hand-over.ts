@@ -2,8 +2,9 @@
  * Hands what commands recorded over to a projector, oldest first, which brings it to D1.
  *
  * A timer in memory does it soon after a change. That writes nothing and wakes nobody; the object forgets what the
- * projector has with its next transaction. An object that is gone before its timer fires hands over when its alarm does,
- * some seconds later. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
+ * projector has with its next transaction. A call that has begun starts no timer: it goes with the next change, which is its
+ * end if nothing else happens, or with the alarm if it is open for half a minute. The alarm hands over for an object, too, that is
+ * gone before its timer fires. While the projector cannot be reached the changes wait, and the alarm hands them over again with a
  * capped backoff, one page each time. A page that is handed over twice changes nothing the second time.
  */
 

@@ -287,4 +287,8 @@ export const MIGRATIONS: readonly Migration[] = [
   DROP INDEX batch_holds_expiry;
   CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms, begun_at_ms);
   `,
+  `
+  -- The changes that no projector has yet, as JSON (tables/outbox.ts). The table has those that came after the list was full.
+  ALTER TABLE account ADD COLUMN pending TEXT;
+  `,
 ];

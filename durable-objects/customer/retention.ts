@@ -59,7 +59,7 @@ export function prune(
     dropAnswers(tables, nowMs - ANSWER_RETENTION_MS),
     isCurrent ? makePast(tables, nowMs - Math.max(WHOLE_MS, rollingMs)) : 0,
     pastCalls.dropOld(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
-    isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, outbox.listedCalls(), ROWS_MAX) : 0,
     batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
     countedPrompts.drop(nowMs - COUNTED_MS, ROWS_MAX),
     isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, ROWS_MAX) : 0,
@@ -82,8 +82,8 @@ export function prune(
 }
 
 /** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
-function makePast({ calls, pastCalls }: Tables, finishedByMs: number): number {
-  const { settled, seen } = calls.settled(finishedByMs, ROWS_MAX);
+function makePast({ calls, outbox, pastCalls }: Tables, finishedByMs: number): number {
+  const { settled, seen } = calls.settled(finishedByMs, outbox.listedCalls(), ROWS_MAX);
   for (const { call, hasRetries, fingerprints } of settled) {
     if (hasRetries) pastCalls.take(call, fingerprints);
     calls.remove(call.callId);

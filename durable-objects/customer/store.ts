@@ -54,8 +54,8 @@ import type { PastCall } from './tables/past-calls.ts';
 import type { UsageHourTable } from './tables/usage-hours.ts';
 
 /**
- * The alarm hands changes over that are so old: the object was gone before its timer did (hand-over.ts). While it is set,
- * an alarm is not moved, so that a customer with one call after the other sets one in this time.
+ * The alarm hands changes over that are so old: a call is open for so long, or the object was gone before its timer did it
+ * (hand-over.ts). While it is set, an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
 
@@ -96,13 +96,12 @@ export class CustomerStore {
   /** How handing over goes, and the database of the organization; `undefined` until they are read. */
   #delivery: Delivery | undefined;
   #historyDatabase: DatabaseName | null | undefined;
-  /** Up to this place of the outbox, projectors have everything. The next transaction forgets it. */
-  #handedOverPlace = 0;
   #listedRow: ListedRow | undefined;
   /** When the oldest change was recorded that is not in a page; `null` where there is none. */
   #newSinceMs: number | null = null;
-  /** The transaction under way recorded changes. */
+  /** The transaction under way recorded changes, and whether one of them is to be handed over soon. */
   #hasNewChanges = false;
+  #hasUrgentChanges = false;
   /** The transaction under way changed what meters have, of which lists show one. */
   #metersChanged = false;
   /** Calls that finished since the object opened. */
@@ -115,7 +114,7 @@ export class CustomerStore {
   /** As long as the object is in memory: nothing stored tells of a customer who was erased. */
   erasure: Erasure | null = null;
 
-  /** `changed` is called after a transaction that recorded changes. */
+  /** `changed` is called after a transaction whose changes are to be handed over soon. */
   constructor(storage: DurableObjectStorage, changed: () => void = () => undefined) {
     this.#storage = storage;
     this.#changed = changed;
@@ -161,28 +160,30 @@ export class CustomerStore {
   transaction<Result>(nowMs: number, command: () => Result): Result {
     if (this.#inTransaction) return command();
     this.#inTransaction = true;
+    const { outbox } = this.#tables;
     try {
       const result = this.#storage.transactionSync(() => {
         const done = command();
         this.#tellOfSize(nowMs);
-        if (this.#accountChanged || this.#beginFigures.hasChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
           this.#enqueue('customer', this.#account.customerId, nowMs);
         this.usageHours.flush();
         if (this.#exists) {
-          this.#forgetHandedOver();
+          outbox.forgetHandedOver(this.#listedRow?.owedSinceMs != null);
+          if (this.#accountChanged || this.#beginFigures.hasChanged || outbox.hasChanged) this.#storeAccount();
           this.#arm(nowMs);
         }
         return done;
       });
       // The change that the outbox keeps for a row that is owed is not handed over again.
-      if (this.#listedRow?.owedSinceMs == null) this.#handedOverPlace = 0;
+      if (this.#listedRow?.owedSinceMs == null) outbox.committed();
       this.denials.committed();
-      if (this.#hasNewChanges) this.#changed();
+      if (this.#hasUrgentChanges) this.#changed();
       return result;
     } catch (error) {
       this.#beginFigures.rolledBack();
+      outbox.rolledBack();
       this.denials.rolledBack();
       this.usageHours.rolledBack();
       this.#tables.countedPrompts.rolledBack();
@@ -198,6 +199,7 @@ export class CustomerStore {
     } finally {
       this.#inTransaction = false;
       this.#hasNewChanges = false;
+      this.#hasUrgentChanges = false;
       this.#metersChanged = false;
     }
   }
@@ -260,9 +262,11 @@ export class CustomerStore {
     this.#accountChanged = false;
     const account = this.account();
     if (!account) return;
-    const sql = `INSERT INTO account (id, value, begin_figures) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE
-      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures)`;
-    this.#storage.sql.exec(sql, JSON.stringify(account), this.#beginFigures.takeText());
+    const sql = `INSERT INTO account (id, value, begin_figures, pending) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures),
+        pending = COALESCE(excluded.pending, pending)`;
+    const [figures, pending] = [this.#beginFigures.takeText(), this.#tables.outbox.takeText()];
+    this.#storage.sql.exec(sql, JSON.stringify(account), figures, pending);
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
@@ -308,12 +312,15 @@ export class CustomerStore {
     return stored === null ? null : this.#tables.forms.unpack(stored, callId);
   }
 
-  /** Stores a call that has begun. D1 learns of one that the service makes when it ends, if too many of them failed. */
+  /**
+   * Stores a call that has begun. D1 learns of it with its end, or by the alarm if it is open for longer; of one that the service
+   * makes when it ends, if too many of them failed.
+   */
   insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
     this.#beginFigures.callBegins(call, this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds);
-    const place = isUntold ? null : this.#enqueue('call', call.callId, nowMs);
+    const place = isUntold ? null : this.#record('call', call.callId, nowMs);
     this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
@@ -377,15 +384,17 @@ export class CustomerStore {
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 
-  #beforeChange({ callId }: Call): CallBeforeChange | null {
-    return this.#tables.calls.beforeChange(callId, this.#handedOverPlace);
+  /** What is stored of a call. `waits`: no projector has its last change. */
+  #beforeChange({ callId }: Call): (CallBeforeChange & { waits: boolean }) | null {
+    const stored = this.#tables.calls.beforeChange(callId);
+    return stored && { ...stored, waits: this.#tables.outbox.hasCall(callId, stored.changePlace) };
   }
 
   /**
    * What D1 was sent to count of the call so far. If a change of it waits to be handed over still, that is what this one
    * replaced. `removed` is the call as it was, if the object has removed it.
    */
-  #replacedBy(stored: CallBeforeChange | null, removed?: Call): string | null {
+  #replacedBy(stored: (CallBeforeChange & { waits: boolean }) | null, removed?: Call): string | null {
     if (stored?.waits) return stored.replaced;
     const isOpen = stored?.status === 'IN_PROGRESS';
     const before = stored ? (JSON.parse(stored.record) as Call) : removed;
@@ -608,13 +617,13 @@ export class CustomerStore {
   /** The oldest changes that no projector has. */
   outboxPage(changesMax: number): OutboxPage {
     if (!this.#exists) return { rows: [], place: 0, sinceMs: 0, more: false };
-    const page = this.#tables.outbox.page(this.#handedOverPlace, changesMax);
+    const page = this.#tables.outbox.page(changesMax);
     if (!page.more) this.#newSinceMs = null;
     return page;
   }
 
   outboxState(): { pending: number; oldestMs: number | null } {
-    return this.#tables.outbox.state(this.#handedOverPlace);
+    return this.#tables.outbox.state();
   }
 
   /**
@@ -622,7 +631,7 @@ export class CustomerStore {
    * its next transaction: the page is handed over again then.
    */
   handedOver({ place, more }: OutboxPage, nowMs: number): void {
-    this.#handedOverPlace = Math.max(this.#handedOverPlace, place);
+    this.#tables.outbox.handedOver(place);
     const row = this.listedRow;
     row.arrived(nowMs);
     const sinceMs = this.#newSinceMs ?? row.owedSinceMs;
@@ -645,7 +654,7 @@ export class CustomerStore {
    * is due then, so that no alarm opens the object again for nothing.
    */
   rest(nowMs: number): void {
-    if (this.#handedOverPlace === 0 || this.#newSinceMs !== null) return;
+    if (!this.#tables.outbox.hasHandedOver || this.#newSinceMs !== null) return;
     // The deadline that is known may be that of a call that has ended.
     this.#due = undefined;
     this.transaction(nowMs, () => undefined);
@@ -655,11 +664,6 @@ export class CustomerStore {
 
   hasOpenCalls(): boolean {
     return this.#exists && this.#tables.calls.nextDeadlineMs() !== null;
-  }
-
-  #forgetHandedOver(): void {
-    if (this.#handedOverPlace === 0) return;
-    this.#tables.outbox.drop(this.#handedOverPlace, this.listedRow.owedSinceMs !== null);
   }
 
   delivery(): Delivery {
@@ -696,8 +700,14 @@ export class CustomerStore {
     due.pruneMs = Math.min(due.pruneMs ?? NEVER_MS, atMs);
   }
 
-  /** Returns the place of the change in the outbox. */
+  /** Records a change that is to be handed over soon. Returns its place in the outbox. */
   #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
+    this.#hasUrgentChanges = true;
+    return this.#record(kind, id, nowMs);
+  }
+
+  /** Records a change that the alarm hands over, unless another one is handed over before. Returns its place in the outbox. */
+  #record(kind: ChangeKind, id: string, nowMs: number): number {
     this.listedRow.changed(nowMs);
     const place = this.#tables.outbox.add(kind, id, nowMs);
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
@@ -708,7 +718,7 @@ export class CustomerStore {
 
   /** When the alarm is to hand changes over. */
   #outboxDueMs(): number | null {
-    const oldestMs = this.#tables.outbox.oldestMs(this.#handedOverPlace) ?? this.#listedRow?.owedSinceMs ?? null;
+    const oldestMs = this.#tables.outbox.oldestMs() ?? this.#listedRow?.owedSinceMs ?? null;
     return oldestMs === null ? null : (this.delivery().dueAtMs ?? oldestMs + OUTBOX_ALARM_MS);
   }
 

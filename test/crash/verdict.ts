@@ -96,17 +96,22 @@ const CONFIGURATION = ['organizations', 'plan_versions', 'api_keys', 'operator_e
 type Say = (sentence: string) => void;
 
 function parseCustomer({ tables }: ObjectState): CustomerFacts {
+  const [account] = tables.get('account') ?? [];
+  const listed = JSON.parse(String(account?.pending ?? '[]')) as unknown[];
   const records = (table: string, key: string) =>
     new Map((tables.get(table) ?? []).map((row) => [row[key] as string, JSON.parse(String(row.record)) as Json]));
   return {
-    account: JSON.parse(String(tables.get('account')?.[0]?.value ?? '{}')),
+    account: JSON.parse(String(account?.value ?? '{}')),
     calls: records('calls', 'call_id'),
     events: records('meter_events', 'event_id'),
     ledger: new Map(
       (tables.get('ledger') ?? []).map((row) => [Number(row.entry_id), JSON.parse(String(row.record)) as Json]),
     ),
     usageHours: tables.get('usage_hours') ?? [],
-    waiting: { outbox: tables.get('outbox')?.length ?? 0, charges: tables.get('charges')?.length ?? 0 },
+    waiting: {
+      outbox: (tables.get('outbox')?.length ?? 0) + listed.length,
+      charges: tables.get('charges')?.length ?? 0,
+    },
   };
 }
 

@@ -69,8 +69,11 @@ export function differences(before: Dump, after: Dump): string[] {
 
 /** Changes that wait for D1 at their customer or a projector, and charges that wait for their settlement. */
 function waitingIn(dump: Dump): string[] {
+  const hasListed = (rows: Set<string>) => [...rows].some((row) => row.includes('"pending":"[['));
   const waiting = [...dump].filter(
-    ([place, rows]) => /^(?:Customer .* (?:outbox|charges)|Projector .* pages)$/.test(place) && rows.size > 0,
+    ([place, rows]) =>
+      (/^(?:Customer .* (?:outbox|charges)|Projector .* pages)$/.test(place) && rows.size > 0) ||
+      (/^Customer .* account$/.test(place) && hasListed(rows)),
   );
   return waiting.map(([place, rows]) => `waits in ${place}: ${rows.size} rows, first ${[...rows][0]}`);
 }

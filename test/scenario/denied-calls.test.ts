@@ -41,7 +41,7 @@ describe('the 61st denial within a minute', () => {
       denyMany(object, 'denied', 60, START + 100);
       const before = [
         object.rows('calls'),
-        object.rows('outbox'),
+        object.changes(),
         object.query('SELECT * FROM denied_hours'),
         object.account()?.revision,
       ];
@@ -53,7 +53,7 @@ describe('the 61st denial within a minute', () => {
       expect(!refused.ok && refused.refusal.message).toContain('too many denied calls (60 in 60 seconds); retry in ');
       expect([
         object.rows('calls'),
-        object.rows('outbox'),
+        object.changes(),
         object.query('SELECT * FROM denied_hours'),
         object.account()?.revision,
       ]).toEqual(before);

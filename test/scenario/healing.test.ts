@@ -79,9 +79,9 @@ describe("a customer's object", () => {
     });
     const rename = (from: string, to: string) =>
       runInDurableObject(stub, (_, { storage }) => void storage.sql.exec(`ALTER TABLE ${from} RENAME TO ${to}`));
-    await rename('outbox', 'misplaced');
+    await rename('charges', 'misplaced');
     await failAlarms(stub);
-    await rename('misplaced', 'outbox');
+    await rename('misplaced', 'charges');
     await untilTrue(async () => (await inspect('surprised')).outbox.pending === 0, stub);
   });
 });

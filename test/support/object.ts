@@ -37,6 +37,7 @@ import type {
   EndServiceCallCommand,
   IncrementCommand,
 } from '../../src/objects/customer-commands.ts';
+import type { ChangeKind } from '../../src/objects/projection-page.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { parseHours } from '../../src/objects/series-hours.ts';
 import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
@@ -51,6 +52,11 @@ const lineRequest = ({ tier }: BatchLine): BeginCommand['request'] => ({
   requested: { [tier]: true },
   pricingMode: 'batch',
 });
+
+/** The changes that a customer's object stores: the list in the account's row, and the table of what came after it was full. */
+export const STORED_CHANGES = `SELECT listed.value ->> 0 AS place, listed.value ->> 1 AS kind, listed.value ->> 2 AS id
+  FROM account, json_each(pending) listed
+  UNION ALL SELECT place, kind, id FROM outbox`;
 
 /** Rows that were read, by statement. */
 export type RowsRead = Record<string, number>;
@@ -157,6 +163,8 @@ export interface Clockwork {
   /** When the object would wake next. */
   alarm(): Promise<number | null>;
   rows(table: string): number;
+  /** The changes that are stored. */
+  changes(): { place: number; kind: ChangeKind; id: string }[];
   /** The rows of the object's own tables. */
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
   /** The rows that a command reads, by statement. */
@@ -419,6 +427,7 @@ export async function withObject(
       resendSetAside: (atMs) => projector().resend(organizationId, atMs).rows,
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
+      changes: () => state.storage.sql.exec<{ place: number; kind: ChangeKind; id: string }>(STORED_CHANGES).toArray(),
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
       rowsRead: counted.rowsRead,
       outbox: () => {

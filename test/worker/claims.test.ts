@@ -1,5 +1,5 @@
 /**
- * Promise: a call id stays taken for as long as the organization keeps the call, also in the archive, and no longer.
+ * Promise: a call id stays taken for as long as the organization keeps the call, also in the archive, and little longer.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, expect, it } from 'vitest';
@@ -23,6 +23,17 @@ async function directory(callRetentionDays: number) {
         storage.sql.exec(sql, Date.now() - ageDays * DAY_MS, `${ageDays} days`);
       });
     },
+    claimMany: (count: number, ageDays: number) =>
+      runInDurableObject(stub, (_, { storage }) => {
+        storage.sql.exec(
+          `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)
+           INSERT INTO claims (call_id, customer_id, claimed_at_ms) SELECT 'many-' || n, 'ann', ? FROM numbers`,
+          count,
+          Date.now() - ageDays * DAY_MS,
+        );
+      }),
+    alarmInDays: () =>
+      runInDurableObject(stub, async (_, { storage }) => (((await storage.getAlarm()) ?? 0) - Date.now()) / DAY_MS),
     async leftAfterAlarm(hasArchive: boolean): Promise<string[]> {
       await runInDurableObject(stub, (object) => {
         const { ARCHIVE, ...env } = bindings;
@@ -59,4 +70,25 @@ it('an id stays taken for 40 days, however soon calls are deleted: lines of batc
 it('an id whose call may be in the archive stays taken for ten years', async () => {
   for (const days of [71, 3_649, 3_651]) await claims.claim(days);
   expect(await claims.leftAfterAlarm(true)).toEqual(['3649 days', '71 days']);
+});
+
+it('old ids are removed 5,000 at a time, by a walk that begins again after a fifth of the time for which they are kept', async () => {
+  await claims.claim(1);
+  await claims.claimMany(5_000, 71);
+  await claims.claim(500);
+  const left = await claims.leftAfterAlarm(false);
+  expect([left.length, left.at(-1)], 'the walk has not come to the last two ids yet').toEqual([3, '1 days']);
+  expect(await claims.alarmInDays()).toBeLessThan(1);
+  // An id of before the place of the walk waits for the next one.
+  await claims.claim(72);
+  expect(await claims.leftAfterAlarm(false)).toEqual(['72 days', '1 days']);
+  const days = await claims.alarmInDays();
+  expect([days > 13, days < 15]).toEqual([true, true]);
+  expect(await claims.leftAfterAlarm(false)).toEqual(['1 days']);
+});
+
+it('the walk of an archive of ten years begins again after a month', async () => {
+  await claims.claim(71);
+  await claims.leftAfterAlarm(true);
+  expect(Math.round(await claims.alarmInDays())).toBe(30);
 });

@@ -1,10 +1,11 @@
 /**
  * Promise: a customer's object hands over its changes a second and a half later, together with the changes until then,
- * without an alarm of its own; an alarm stands behind it for an object that is gone by then.
+ * without an alarm of its own; an alarm stands behind it for an object that is gone by then, and for a call that stays open.
  */
 
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
@@ -13,6 +14,7 @@ import { customerProjector } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';
+import { STORED_CHANGES } from '../support/object.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
 
 /** An alarm in the past would fire at once. */
@@ -45,7 +47,7 @@ describe('the alarm for a hand-over', () => {
       await store.load();
       const change = (email: string, atMs: number) =>
         store.transaction(atMs, () => store.saveAccount({ ...(store.account() ?? account), contact: { email } }, atMs));
-      const rows = () => storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n;
+      const rows = () => storage.sql.exec(STORED_CHANGES).toArray().length;
       const handOver = (atMs: number) => {
         const page = store.outboxPage(10);
         store.listedRow.leaves(account);
@@ -109,8 +111,8 @@ describe('the alarm for a hand-over', () => {
             START,
           ),
         );
-      // Three changes of the customer, and the event that it is new.
-      const first = store.outboxPage(3);
+      // The event that the customer is new, and the customer, who changed three times.
+      const first = store.outboxPage(1);
       expect(first.more).toBe(true);
       store.handedOver(first, START);
       await storage.deleteAlarm();
@@ -139,7 +141,7 @@ describe('a change', () => {
     const { pending } = await runInDurableObject(
       customerStub(whose.organizationId, customerId),
       (_object, { storage }) => ({
-        pending: storage.sql.exec<{ n: number }>('SELECT COUNT(*) AS n FROM outbox').one().n,
+        pending: storage.sql.exec(STORED_CHANGES).toArray().length,
       }),
     );
     const state = await customerProjector(bindings, 'DB', whose)().state(whose);
@@ -170,6 +172,20 @@ describe('a change', () => {
     expect(await runDurableObjectAlarm(customerStub(tenant.organizationId, 'gone'))).toBe(true);
     expect(await waiting('gone')).toEqual({ inOutbox: 0, atProjector: 2 });
     expect(await isWokenSoon('gone')).toBe(false);
+  });
+
+  test('that begins a call waits for the end, and both are one change', async () => {
+    await provision('waits');
+    const params = { org: tenant.organizationId, customerId: 'waits' };
+    const pending = async () => (await operator.send('readCustomer', { params })).data.outbox.pending;
+    await expect.poll(pending, { timeout: 60_000, interval: 50 }).toBe(0);
+    const { callId } = (await tenant.api.send('beginCall', { body: { customerId: 'waits', feature: 'chat' } })).data;
+    await scheduler.wait(2 * HAND_OVER_DELAY_MS);
+    expect(await pending()).toBe(1);
+    expect(await isWokenSoon('waits'), 'the alarm hands it over if it stays open').toBe(true);
+    await tenant.api.send('endCall', { body: { callId, modelUsed: 'gpt-4o', inputTokens: 1, responseTokens: 1 } });
+    expect((await waiting('waits')).inOutbox).toBe(1);
+    await expect.poll(async () => (await waiting('waits')).atProjector, { timeout: 60_000, interval: 50 }).toBe(2);
   });
 
   test('that an alarm handed over is forgotten at once, although a call is open', async () => {

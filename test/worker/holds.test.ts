@@ -153,7 +153,11 @@ test('who holds something learns when a call was last refused for want of credit
 test('a call that waits for holds of others is refused without a trace, and its key is free', () =>
   withCredit(11_240n, (object) => {
     begin(object, 'one');
-    const rows = () => [...['calls', 'idempotency_keys', 'outbox'].map(object.rows), JSON.stringify(object.account())];
+    const rows = () => [
+      ...['calls', 'idempotency_keys'].map(object.rows),
+      object.changes(),
+      JSON.stringify(object.account()),
+    ];
     const before = rows();
     const refused = begin(object, 'two', START, {}, true);
     expect(refused).toMatchObject({ ok: false, refusal: { code: 'BALANCE_HELD', retryAfterSeconds: 1 } });

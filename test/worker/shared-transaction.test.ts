@@ -57,7 +57,10 @@ function shownState(object: Clockwork) {
       `SELECT substr(call_id, -9) AS id, status, started_at_ms, finished_at_ms FROM calls ORDER BY 1`,
     ),
     hours: object.query('SELECT * FROM usage_hours ORDER BY hour_ms'),
-    changes: object.query(`SELECT kind, COUNT(*) AS n FROM outbox GROUP BY kind`),
+    changes: object
+      .changes()
+      .map(({ kind }) => kind)
+      .sort(),
   };
 }
 

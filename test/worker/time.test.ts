@@ -277,7 +277,7 @@ describe('retention', () => {
       object.housekeep(finished + 8 * DAY);
       expect(object.rows('calls')).toBe(1);
       await object.deliver(somewhere, finished + 9 * DAY);
-      // A change of a moment ago, as a late charge makes one.
+      // A change of a moment ago, as a late charge makes one, after the list of changes was full.
       object.query(`INSERT INTO outbox (kind, id, queued_at_ms) VALUES ('call', 'a', ${finished + 9 * DAY})`);
       object.query('UPDATE calls SET change_place = (SELECT MAX(place) FROM outbox)');
       object.housekeep(finished + 9 * DAY + 1_000);

@@ -29,7 +29,8 @@ export interface CallBeforeChange {
   /** As JSON. */
   record: string;
   replaced: string | null;
-  waits: boolean;
+  /** The place of its last change in the outbox. */
+  changePlace: number | null;
 }
 
 /** What a change of a call leaves for D1. */
@@ -109,15 +110,10 @@ export class CallTable {
     );
   }
 
-  /** What is stored of a call. `waits`: a change of it comes after that place of the outbox. */
-  beforeChange(callId: CallId, afterPlace: number): CallBeforeChange | null {
-    const sql = `SELECT status, record, replaced, EXISTS (SELECT 1 FROM outbox
-        WHERE place = calls.change_place AND place > ?2 AND kind = 'call' AND id = calls.call_id) AS waits
-      FROM calls WHERE call_id = ?1`;
-    const row = this.#sql
-      .exec<Omit<CallBeforeChange, 'waits'> & { waits: number }>(sql, callId, afterPlace)
-      .toArray()[0];
-    return row ? { ...row, waits: row.waits === 1 } : null;
+  /** What is stored of a call. */
+  beforeChange(callId: CallId): CallBeforeChange | null {
+    const sql = 'SELECT status, record, replaced, change_place AS changePlace FROM calls WHERE call_id = ?';
+    return this.#sql.exec<CallBeforeChange & Record<string, SqlStorageValue>>(sql, callId).toArray()[0] ?? null;
   }
 
   finish(call: Call, end: CallEnd | null, { replaced, place }: ChangeOfCall): void {
@@ -253,18 +249,24 @@ export class CallTable {
 
   /**
    * Calls that finished by then and are needed for retries alone: not among the customer's newest, in D1, and waited for by
-   * nothing. Returns them and the number of calls that it looked at, each of them once.
+   * nothing. Returns them and the number of calls that it looked at, each of them once. `listedCalls`: those in the outbox's list.
    */
-  settled(finishedByMs: number, rowsMax: number): { settled: SettledCall[]; seen: number } {
+  settled(
+    finishedByMs: number,
+    listedCalls: readonly string[],
+    rowsMax: number,
+  ): { settled: SettledCall[]; seen: number } {
     const newestMs = this.#newestMs();
     if (newestMs === null) return { settled: [], seen: 0 };
     const rows = this.#walk('past', Math.min(finishedByMs, newestMs - 1), rowsMax);
+    const listed = new Set<string>(listedCalls);
     const settled = rows.flatMap(({ record, begin_fingerprint: begin, end_fingerprint: end, is_needed }) => {
       const call = JSON.parse(record) as Call;
       // Retries of a call of the service need the whole call, and a line of a batch may be recorded again for days.
       const hasRetries = call.openedBy === undefined;
       const isKept = !hasRetries && (begin !== '' || call.pricingMode === 'batch');
-      return is_needed === 1 || call.countedAlone || isKept ? [] : [{ call, hasRetries, fingerprints: { begin, end } }];
+      const isNeeded = is_needed === 1 || listed.has(call.callId);
+      return isNeeded || call.countedAlone || isKept ? [] : [{ call, hasRetries, fingerprints: { begin, end } }];
     });
     return { settled, seen: rows.length };
   }
@@ -326,16 +328,17 @@ export class CallTable {
 
   /**
    * Drops calls that finished by then, except those that D1 does not have yet, or that the billing provider is still to be
-   * told of. Returns the rows written.
+   * told of. Returns the rows written. `listedCalls`: those in the outbox's list.
    */
-  drop(finishedByMs: number, rowsMax: number): number {
+  drop(finishedByMs: number, listedCalls: readonly string[], rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM calls WHERE call_id IN (
-         SELECT call_id FROM calls WHERE finished_at_ms <= ?
+         SELECT call_id FROM calls WHERE finished_at_ms <= ? AND call_id NOT IN (SELECT value FROM json_each(?))
            AND NOT EXISTS (SELECT 1 FROM outbox WHERE place = calls.change_place AND kind = 'call' AND id = calls.call_id)
            AND NOT EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id
              AND stripe_customer_id IS NOT NULL AND due_at_ms < ?) LIMIT ?)`,
       finishedByMs,
+      JSON.stringify(listedCalls),
       NEVER_MS,
       rowsMax,
     ).rowsWritten;

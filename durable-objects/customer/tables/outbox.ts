@@ -1,6 +1,9 @@
 /**
  * What no projector has yet, and how handing it over goes: a log of changes. A change names what changed; what that
  * looks like is read when it is handed over. What changed several times is handed over once.
+ *
+ * The log is a list in the account's row, which a command writes in any case. A table has the changes that came after the
+ * list was full: as long as the table has rows, new changes go there, so that the list has the older ones.
  */
 import type { RecordedChange } from '../../../src/history/projection-rows.ts';
 import type { ChangeKind } from '../../../src/objects/projection-page.ts';
@@ -60,8 +63,33 @@ export function fitsPage(record: string): boolean {
   return writtenBytes(record) <= LONE_RECORD_BYTES_MAX;
 }
 
+/** Changes in the list, which each command writes as a whole. */
+const LISTED_MAX = 400;
+
+interface WaitingChange {
+  place: number;
+  kind: ChangeKind;
+  id: string;
+  sinceMs: number;
+}
+
+/** A change in the list, as it is stored. */
+type ListedChange = [place: number, kind: ChangeKind, id: string, sinceMs: number];
+
 export class OutboxTable {
   readonly #sql: SqlStorage;
+  /** The list, in the order of the places; `undefined` until it is read. */
+  #list: WaitingChange[] | undefined;
+  /** The list as JSON, as the account's row has it; `null` until it is read. */
+  #text: string | null = null;
+  #hasChanged = false;
+  /** The table may have rows. */
+  #hasRows = true;
+  #lastPlace = 0;
+  /** The last place of the newest page, which may be on its way. */
+  #pagePlace = 0;
+  /** Up to this place, projectors have everything. The next transaction forgets it. */
+  #handedOverPlace = 0;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -69,35 +97,67 @@ export class OutboxTable {
 
   /** Returns the place of the change. */
   add(kind: ChangeKind, id: string, nowMs: number): number {
-    const sql = 'INSERT INTO outbox (kind, id, queued_at_ms) VALUES (?, ?, ?) RETURNING place';
-    return this.#sql.exec<{ place: number }>(sql, kind, id, nowMs).one().place;
+    const list = this.#read();
+    // A page that is on its way does not have the change of now.
+    const at = list.findLastIndex(
+      (change) => change.place > this.#pagePlace && change.kind === kind && change.id === id,
+    );
+    this.#lastPlace += 1;
+    if (this.#hasRows || (list.length >= LISTED_MAX && at === -1)) {
+      const sql = 'INSERT INTO outbox (place, kind, id, queued_at_ms) VALUES (?, ?, ?, ?)';
+      this.#sql.exec(sql, this.#lastPlace, kind, id, nowMs);
+      this.#hasRows = true;
+    } else {
+      const [before] = at === -1 ? [] : list.splice(at, 1);
+      list.push({ place: this.#lastPlace, kind, id, sinceMs: before?.sinceMs ?? nowMs });
+      this.#hasChanged = true;
+    }
+    return this.#lastPlace;
   }
 
-  /** What the oldest `changesMax` changes after that place changed, or as many of them as fit a page. */
-  page(afterPlace: number, changesMax: number): OutboxPage {
-    const changes = this.#sql
-      .exec<{ kind: ChangeKind; id: string; place: number; queuedAtMs: number; times: number }>(
-        `SELECT kind, id, MAX(place) AS place, MIN(queued_at_ms) AS queuedAtMs, COUNT(*) AS times
-         FROM (SELECT kind, id, place, queued_at_ms FROM outbox WHERE place > ? ORDER BY place LIMIT ?) GROUP BY kind, id ORDER BY 3`,
-        afterPlace,
-        changesMax,
-      )
-      .toArray();
+  /** What the oldest `changesMax` changes changed that no projector has, or as many of them as fit a page. */
+  page(changesMax: number): OutboxPage {
+    const waiting = this.#oldest(changesMax);
+    const changes = new Map<string, WaitingChange>();
+    for (const change of waiting) {
+      const name = `${change.kind} ${change.id}`;
+      changes.delete(name);
+      changes.set(name, change);
+    }
     const rows: RecordedChange[] = [];
-    let bytes = 0;
-    for (const { kind, id } of changes) {
+    let [bytes, place] = [0, 0];
+    for (const { kind, id, place: own } of changes.values()) {
       const recorded = this.#recorded(kind, id);
       bytes += writtenBytes(recorded.record ?? '') + writtenBytes(recorded.replaced ?? '');
       if (rows.length > 0 && bytes > PAGE_RECORD_BYTES_MAX) break;
       rows.push({ kind, id, ...recorded });
+      place = own;
     }
-    const isCut = rows.length < changes.length;
+    this.#pagePlace = place;
     return {
       rows,
-      place: changes[rows.length - 1]?.place ?? 0,
-      sinceMs: Math.min(...changes.map(({ queuedAtMs }) => queuedAtMs)),
-      more: isCut || changes.reduce((sum, { times }) => sum + times, 0) === changesMax,
+      place,
+      sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
+      more: rows.length < changes.size || waiting.length === changesMax,
     };
+  }
+
+  /** The oldest changes that no projector has. */
+  #oldest(changesMax: number): WaitingChange[] {
+    const listed = this.#waiting().slice(0, changesMax);
+    if (!this.#hasRows || listed.length === changesMax) return listed;
+    const sql = 'SELECT place, kind, id, queued_at_ms AS sinceMs FROM outbox WHERE place > ? ORDER BY place LIMIT ?';
+    const rows = this.#sql.exec<WaitingChange & Record<string, SqlStorageValue>>(
+      sql,
+      this.#handedOverPlace,
+      changesMax - listed.length,
+    );
+    return [...listed, ...rows];
+  }
+
+  /** The changes of the list that no projector has. */
+  #waiting(): WaitingChange[] {
+    return this.#read().filter(({ place }) => place > this.#handedOverPlace);
   }
 
   /** `null` for the customer, and where the record is gone. */
@@ -106,25 +166,99 @@ export class OutboxTable {
     return found[0] ?? { record: null };
   }
 
-  /** Changes after that place. */
-  state(afterPlace: number): { pending: number; oldestMs: number | null } {
-    const sql = 'SELECT COUNT(*) AS pending FROM (SELECT DISTINCT kind, id FROM outbox WHERE place > ?)';
-    return { ...this.#sql.exec<{ pending: number }>(sql, afterPlace).one(), oldestMs: this.oldestMs(afterPlace) };
+  /** The changes that no projector has. */
+  state(): { pending: number; oldestMs: number | null } {
+    const sql = `SELECT COUNT(*) AS pending FROM (SELECT DISTINCT kind, id FROM outbox WHERE place > ?
+      UNION SELECT value ->> 0, value ->> 1 FROM json_each(?))`;
+    const listed = JSON.stringify(this.#waiting().map(({ kind, id }) => [kind, id]));
+    const { pending } = this.#sql.exec<{ pending: number }>(sql, this.#handedOverPlace, listed).one();
+    return { pending, oldestMs: this.oldestMs() };
   }
 
-  /** When the oldest change after that place was made; `null` where there is none. */
-  oldestMs(afterPlace = 0): number | null {
-    const sql = 'SELECT queued_at_ms AS oldestMs FROM outbox WHERE place > ? ORDER BY place LIMIT 1';
-    return this.#sql.exec<{ oldestMs: number }>(sql, afterPlace).toArray()[0]?.oldestMs ?? null;
+  /** When the oldest change was made that no projector has; `null` if there is none. */
+  oldestMs(): number | null {
+    const listed = this.#waiting();
+    if (listed.length === 0) return this.#oldest(1)[0]?.sinceMs ?? null;
+    return Math.min(...listed.map(({ sinceMs }) => sinceMs));
+  }
+
+  /** Whether no projector has a change of the call, whose last one has that place. */
+  hasCall(callId: string, changePlace: number | null): boolean {
+    if (this.#waiting().some(({ kind, id }) => kind === 'call' && id === callId)) return true;
+    if (!this.#hasRows || (changePlace ?? 0) <= this.#handedOverPlace) return false;
+    const sql = `SELECT 1 FROM outbox WHERE place = ? AND kind = 'call' AND id = ?`;
+    return this.#sql.exec(sql, changePlace, callId).toArray().length > 0;
+  }
+
+  /** The calls in the list. */
+  listedCalls(): string[] {
+    return this.#read().flatMap(({ kind, id }) => (kind === 'call' ? [id] : []));
+  }
+
+  /** A projector has the changes up to that place. An object that stops before the next transaction hands them over again. */
+  handedOver(place: number): void {
+    this.#handedOverPlace = Math.max(this.#handedOverPlace, place);
+  }
+
+  /** Whether a projector has changes that are stored still. */
+  get hasHandedOver(): boolean {
+    return this.#handedOverPlace > 0;
   }
 
   /**
-   * Forgets the changes up to that place, because a projector has them; with `keepsNewest` all but the newest of the outbox.
-   * What changed again since has a later place.
+   * Forgets what was handed over, as a part of a transaction; with `keepsNewest` all but the newest change. What changed again
+   * since has a later place.
    */
-  drop(place: number, keepsNewest: boolean): void {
+  forgetHandedOver(keepsNewest: boolean): void {
+    if (!this.hasHandedOver) return;
+    const list = this.#read();
+    const waiting = this.#waiting();
+    const kept = keepsNewest && waiting.length === 0 && !this.#hasRows ? list.slice(-1) : waiting;
+    if (kept.length < list.length) {
+      this.#list = kept;
+      this.#hasChanged = true;
+    }
+    if (!this.#hasRows) return;
     const others = keepsNewest ? 'AND place < (SELECT MAX(place) FROM outbox)' : '';
-    this.#sql.exec(`DELETE FROM outbox WHERE place <= ? ${others}`, place);
+    this.#sql.exec(`DELETE FROM outbox WHERE place <= ? ${others}`, this.#handedOverPlace);
+    this.#hasRows = this.#sql.exec('SELECT 1 FROM outbox LIMIT 1').toArray().length > 0;
+  }
+
+  committed(): void {
+    this.#handedOverPlace = 0;
+  }
+
+  rolledBack(): void {
+    this.#list = undefined;
+    this.#text = null;
+    this.#hasChanged = false;
+  }
+
+  /** Whether the account's row is to be written for the list. */
+  get hasChanged(): boolean {
+    return this.#hasChanged;
+  }
+
+  /** What the account's row is to have; `null` if the list was not read. */
+  takeText(): string | null {
+    if (this.#hasChanged) {
+      const listed = this.#read().map(({ place, kind, id, sinceMs }): ListedChange => [place, kind, id, sinceMs]);
+      this.#text = JSON.stringify(listed);
+    }
+    this.#hasChanged = false;
+    return this.#text;
+  }
+
+  #read(): WaitingChange[] {
+    if (this.#list) return this.#list;
+    this.#text =
+      this.#sql.exec<{ text: string | null }>('SELECT pending AS text FROM account').toArray()[0]?.text ?? null;
+    const listed = JSON.parse(this.#text ?? '[]') as ListedChange[];
+    this.#list = listed.map(([place, kind, id, sinceMs]) => ({ place, kind, id, sinceMs }));
+    const last = this.#sql.exec<{ place: number | null }>('SELECT MAX(place) AS place FROM outbox').one().place;
+    this.#hasRows = last !== null;
+    this.#lastPlace = Math.max(last ?? 0, listed.at(-1)?.[0] ?? 0, this.#handedOverPlace);
+    return this.#list;
   }
 
   delivery(): Delivery {

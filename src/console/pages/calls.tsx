@@ -102,7 +102,9 @@ function callsPage(c: ConsoleContext, { asked, state, totals, items, nextCursor,
     {
       title: 'Calls',
       sub:
-        asked.sort === 'cost' ? 'The highest cost first.' : 'Newest first. Changes appear here after about a second.',
+        asked.sort === 'cost'
+          ? 'The highest cost first.'
+          : 'Newest first. A call appears here three seconds after its end, or half a minute after its begin.',
       status: state.details.length > 0 ? 400 : 200,
       actions: (
         <>
