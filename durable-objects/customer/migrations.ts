@@ -287,4 +287,20 @@ export const MIGRATIONS: readonly Migration[] = [
   DROP INDEX batch_holds_expiry;
   CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms, begun_at_ms);
   `,
+  `
+  -- Idempotency keys of operations other than begin, by the UTC day in which they were used (tables/keys.ts).
+  ${['keys_of_day_0', 'keys_of_day_1', 'keys_of_day_2']
+    .map(
+      (table) => `CREATE TABLE ${table} (
+      day INTEGER NOT NULL,
+      operation TEXT NOT NULL,
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      call_id TEXT,
+      answer TEXT,
+      PRIMARY KEY (day, operation, key)
+    ) WITHOUT ROWID;`,
+    )
+    .join('\n')}
+  `,
 ];

@@ -531,15 +531,15 @@ export class CustomerStore {
     this.#tables.keys.saveDerived(derived, nowMs);
   }
 
-  idempotencyKey(operation: string, key: string): UsedKey | null {
-    const used = this.#exists ? this.#tables.keys.find(operation, key) : null;
+  idempotencyKey(operation: string, key: string, nowMs: number): UsedKey | null {
+    const used = this.#exists ? this.#tables.keys.find(operation, key, nowMs) : null;
     return used?.answer ? { ...used, answer: this.#tables.forms.unpack(used.answer, '') } : used;
   }
 
   saveIdempotencyKey(operation: string, key: string, used: UsedKey, nowMs: number): void {
     const { answer } = used;
     const stored = { ...used, answer: answer && this.#tables.forms.pack(answer, '', nowMs) };
-    this.#tables.keys.save(operation, key, stored, nowMs + ANSWER_RETENTION_MS);
+    this.#tables.keys.save(operation, key, stored, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 

@@ -4,6 +4,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import { DAY_TABLES } from '../../durable-objects/customer/tables/keys.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { asCallId } from '../../src/domain/ids.ts';
@@ -153,7 +154,7 @@ test('who holds something learns when a call was last refused for want of credit
 test('a call that waits for holds of others is refused without a trace, and its key is free', () =>
   withCredit(11_240n, (object) => {
     begin(object, 'one');
-    const rows = () => [...['calls', 'idempotency_keys', 'outbox'].map(object.rows), JSON.stringify(object.account())];
+    const rows = () => [...['calls', ...DAY_TABLES, 'outbox'].map(object.rows), JSON.stringify(object.account())];
     const before = rows();
     const refused = begin(object, 'two', START, {}, true);
     expect(refused).toMatchObject({ ok: false, refusal: { code: 'BALANCE_HELD', retryAfterSeconds: 1 } });
