@@ -303,4 +303,8 @@ export const MIGRATIONS: readonly Migration[] = [
     )
     .join('\n')}
   `,
+  `
+  -- What was used in the hour under way, as JSON (tables/usage-hours.ts), until it is added to usage_hours.
+  ALTER TABLE account ADD COLUMN current_hour TEXT;
+  `,
 ];

@@ -163,11 +163,10 @@ export class CustomerStore {
       const result = this.#storage.transactionSync(() => {
         const done = command();
         this.#tellOfSize(nowMs);
-        if (this.#accountChanged || this.#beginFigures.hasChanged) this.#storeAccount();
+        if (this.#accountChanged || this.#beginFigures.hasChanged || this.usageHours.hasChanged) this.#storeAccount();
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
           this.#enqueue('customer', this.#account.customerId, nowMs);
-        this.usageHours.flush();
         if (this.#exists) {
           this.#forgetHandedOver();
           this.#arm(nowMs);
@@ -256,9 +255,11 @@ export class CustomerStore {
     this.#accountChanged = false;
     const account = this.account();
     if (!account) return;
-    const sql = `INSERT INTO account (id, value, begin_figures) VALUES (1, ?, ?) ON CONFLICT (id) DO UPDATE
-      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures)`;
-    this.#storage.sql.exec(sql, JSON.stringify(account), this.#beginFigures.takeText());
+    const sql = `INSERT INTO account (id, value, begin_figures, current_hour) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+      SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures),
+        current_hour = COALESCE(excluded.current_hour, current_hour)`;
+    const texts = [this.#beginFigures.takeText(), this.usageHours.takeText()];
+    this.#storage.sql.exec(sql, JSON.stringify(account), ...texts);
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
