@@ -291,4 +291,24 @@ export const MIGRATIONS: readonly Migration[] = [
   -- The changes that no projector has yet, as JSON (tables/outbox.ts). The table has those that came after the list was full.
   ALTER TABLE account ADD COLUMN pending TEXT;
   `,
+  `
+  -- Idempotency keys of operations other than begin, by the UTC day in which they were used (tables/keys.ts).
+  ${['keys_of_day_0', 'keys_of_day_1', 'keys_of_day_2']
+    .map(
+      (table) => `CREATE TABLE ${table} (
+      day INTEGER NOT NULL,
+      operation TEXT NOT NULL,
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      call_id TEXT,
+      answer TEXT,
+      PRIMARY KEY (day, operation, key)
+    ) WITHOUT ROWID;`,
+    )
+    .join('\n')}
+  `,
+  `
+  -- What was used in the hour under way, as JSON (tables/usage-hours.ts), until it is added to usage_hours.
+  ALTER TABLE account ADD COLUMN current_hour TEXT;
+  `,
 ];

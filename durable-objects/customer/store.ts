@@ -168,10 +168,10 @@ export class CustomerStore {
         // Whatever else is handed over brings the customer with it.
         if (this.#metersChanged && !this.#hasNewChanges && this.#account)
           this.#enqueue('customer', this.#account.customerId, nowMs);
-        this.usageHours.flush();
         if (this.#exists) {
           outbox.forgetHandedOver(this.#listedRow?.owedSinceMs != null);
-          if (this.#accountChanged || this.#beginFigures.hasChanged || outbox.hasChanged) this.#storeAccount();
+          if (this.#accountChanged || this.#beginFigures.hasChanged || this.usageHours.hasChanged || outbox.hasChanged)
+            this.#storeAccount();
           this.#arm(nowMs);
         }
         return done;
@@ -262,11 +262,11 @@ export class CustomerStore {
     this.#accountChanged = false;
     const account = this.account();
     if (!account) return;
-    const sql = `INSERT INTO account (id, value, begin_figures, pending) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+    const sql = `INSERT INTO account (id, value, begin_figures, pending, current_hour) VALUES (1, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
       SET value = excluded.value, begin_figures = COALESCE(excluded.begin_figures, begin_figures),
-        pending = COALESCE(excluded.pending, pending)`;
-    const [figures, pending] = [this.#beginFigures.takeText(), this.#tables.outbox.takeText()];
-    this.#storage.sql.exec(sql, JSON.stringify(account), figures, pending);
+        pending = COALESCE(excluded.pending, pending), current_hour = COALESCE(excluded.current_hour, current_hour)`;
+    const texts = [this.#beginFigures.takeText(), this.#tables.outbox.takeText(), this.usageHours.takeText()];
+    this.#storage.sql.exec(sql, JSON.stringify(account), ...texts);
   }
 
   /** Moves the wallet's new entries into the ledger. Throws where the ledger and a balance would not agree. */
@@ -544,15 +544,15 @@ export class CustomerStore {
     this.#tables.keys.saveDerived(derived, nowMs);
   }
 
-  idempotencyKey(operation: string, key: string): UsedKey | null {
-    const used = this.#exists ? this.#tables.keys.find(operation, key) : null;
+  idempotencyKey(operation: string, key: string, nowMs: number): UsedKey | null {
+    const used = this.#exists ? this.#tables.keys.find(operation, key, nowMs) : null;
     return used?.answer ? { ...used, answer: this.#tables.forms.unpack(used.answer, '') } : used;
   }
 
   saveIdempotencyKey(operation: string, key: string, used: UsedKey, nowMs: number): void {
     const { answer } = used;
     const stored = { ...used, answer: answer && this.#tables.forms.pack(answer, '', nowMs) };
-    this.#tables.keys.save(operation, key, stored, nowMs + ANSWER_RETENTION_MS);
+    this.#tables.keys.save(operation, key, stored, nowMs);
     this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
   }
 

@@ -6,6 +6,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Report } from '../../durable-objects/customer/commands/settlement.ts';
+import { DAY_TABLES } from '../../durable-objects/customer/tables/keys.ts';
 import type { Answer } from '../../src/contract/errors.ts';
 import type { ChangeStrategy } from '../../src/domain/account.ts';
 import type { MeterEvent } from '../../src/domain/custom-meter.ts';
@@ -290,7 +291,7 @@ const replay = command('replay', replays, (model, system, { pick, altered }) => 
 
 function countRows({ rows }: Clockwork): number[] {
   // Not the ledger: a retry may be the first to notice that a credit expired.
-  return ['calls', 'meter_events', 'charges', 'idempotency_keys'].map((table) => rows(table));
+  return ['calls', 'meter_events', 'charges', ...DAY_TABLES].map((table) => rows(table));
 }
 
 const housekeep = command('housekeep', fc.constant(null), (model, { object, archive }) => {

@@ -39,7 +39,7 @@ import type {
 } from '../../src/objects/customer-commands.ts';
 import type { ChangeKind } from '../../src/objects/projection-page.ts';
 import type { HandOver } from '../../src/objects/projector-commands.ts';
-import { parseHours } from '../../src/objects/series-hours.ts';
+import { type HourColumn, parseHours, type SeriesHours } from '../../src/objects/series-hours.ts';
 import { timeOrderedId } from '../../src/platform/time-ordered-id.ts';
 import { COLUMNS, recordedSince } from '../../src/readings/forecast/read-forecast.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
@@ -110,6 +110,8 @@ export interface Clockwork {
   usage(atMs: number): ReturnType<typeof subscription.readUsage>;
   /** The recorded quantity of the usage period, as readings sum it. */
   recorded(atMs: number, metric: ForecastMetric): number;
+  /** The recorded hours, as readings get them. */
+  hours(atMs: number, columns: HourColumn[]): SeriesHours;
   increment(
     amount: number,
     atMs: number,
@@ -325,6 +327,11 @@ export async function withObject(
         if (!history) throw new Error('there is no such customer');
         const { lastReplenishedAtMs } = history.account.subscription;
         return recordedSince(parseHours(history.recentHoursJson), columns, lastReplenishedAtMs);
+      },
+      hours: (atMs, columns) => {
+        const history = subscription.readHistory(at(atMs), { organizationId, columns, recentColumns: columns });
+        if (!history) throw new Error('there is no such customer');
+        return parseHours(history.hoursJson);
       },
       increment: (amount, atMs, { slot = 'CUSTOM1', key, ...more } = {}) =>
         increment(at(atMs), {

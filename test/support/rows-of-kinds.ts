@@ -3,6 +3,8 @@
  * copies of one that the object has: at least one of each kind is to be made before.
  */
 
+import { dayTable } from '../../durable-objects/customer/tables/keys.ts';
+
 /** Runs a statement in the object's database. */
 type Query = (sql: string) => readonly object[];
 
@@ -64,8 +66,8 @@ export const KINDS: Record<string, (written: Written) => void> = {
     query(`${numbers(count)} INSERT INTO derived_keys (hash, fingerprint, generation, call_id, at_ms)
       SELECT '${SHARED_HASH}', 'other ' || n, n, 'completed', ${nowMs} FROM numbers`),
   'idempotency keys': ({ query, count, nowMs }) =>
-    query(`${numbers(count)} INSERT INTO idempotency_keys (operation, key, fingerprint, expires_at_ms)
-      SELECT 'end', 'key ' || n, '', ${nowMs + DAY} FROM numbers`),
+    query(`${numbers(count)} INSERT INTO ${dayTable(nowMs)} (day, operation, key, fingerprint)
+      SELECT ${Math.floor(nowMs / DAY)}, 'end', 'key ' || n, '' FROM numbers`),
   'ledger entries': (written) =>
     copy(written, 'ledger', `unit = 'USD'`, { entry_id: '-n', at_ms: `${written.nowMs - DAY} + n`, balance: `'0'` }),
   'charges that wait for a key': ({ query, count, nowMs }) =>

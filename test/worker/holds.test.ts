@@ -4,6 +4,7 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import { DAY_TABLES } from '../../durable-objects/customer/tables/keys.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import { asCallId } from '../../src/domain/ids.ts';
@@ -154,7 +155,7 @@ test('a call that waits for holds of others is refused without a trace, and its 
   withCredit(11_240n, (object) => {
     begin(object, 'one');
     const rows = () => [
-      ...['calls', 'idempotency_keys'].map(object.rows),
+      ...['calls', ...DAY_TABLES].map(object.rows),
       object.changes(),
       JSON.stringify(object.account()),
     ];

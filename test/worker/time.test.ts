@@ -2,6 +2,7 @@
  * The effect of passing time on a customer's object, with the clock under the test's control.
  */
 import { describe, expect, test } from 'vitest';
+import { DAY_TABLES } from '../../durable-objects/customer/tables/keys.ts';
 import type { CallBound } from '../../src/domain/bound.ts';
 import type { ResolvedPrice } from '../../src/domain/pricing.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
@@ -262,6 +263,7 @@ describe('retention', () => {
 
   test('answers are replayed for 48 hours after the call finished, calls stay 7 days, hours 100 days, and what no projector has stays', async () => {
     await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
+      const hours = (atMs: number) => object.hours(atMs, ['completedCalls']).startMs;
       accepted(object.begin('a', START));
       accepted(object.end('a', START + HOUR / 2));
       const finished = START + HOUR / 2;
@@ -285,9 +287,56 @@ describe('retention', () => {
       object.query('DELETE FROM outbox');
       object.housekeep(finished + 10 * DAY);
       expect(object.rows('calls')).toBe(0);
-      expect(object.rows('usage_hours')).toBe(1);
+      expect(hours(finished + 99 * DAY)).toEqual([finished - HOUR / 2]);
       object.housekeep(finished + 101 * DAY);
-      expect(object.rows('usage_hours')).toBe(0);
+      expect(hours(finished + 101 * DAY)).toEqual([]);
+    });
+  });
+
+  test('the key of an increment is kept for 48 hours at least, and three days at most, however many there are', async () => {
+    const customMeters = { CUSTOM1: { enabled: true, included: 1_000, overage: { model: 'SINGLE', priceUsd: '1' } } };
+    await withObject({ name: 'P', limitType: 'BLOCK', customMeters }, async (object) => {
+      const midnight = START + DAY / 2;
+      const keys = () => DAY_TABLES.reduce((sum, table) => sum + object.rows(table), 0);
+      const increment = (key: string, atMs: number) => object.increment(1, atMs, { key });
+      accepted(object.begin('first', START));
+      for (const key of ['a', 'b', 'c', 'd']) accepted(increment(key, midnight - 1));
+      // The last moment of a day, so the next days are as short as they can be.
+      for (const days of [0, 1, 2]) {
+        const atMs = midnight + days * DAY - 1;
+        object.housekeep(atMs);
+        expect(increment('a', atMs)).toMatchObject({ ok: true, replayed: true });
+        expect(object.increment(2, atMs, { key: 'b' })).toMatchObject({
+          refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' },
+        });
+        accepted(increment(`of day ${days}`, atMs));
+      }
+      // Without the alarm, the first key of a day takes the place of those that are too old.
+      accepted(increment('first', midnight + 2 * DAY));
+      expect([keys(), object.increment(1, midnight + 2 * DAY, { key: 'of day 1' })]).toMatchObject([
+        3,
+        { ok: true, replayed: true },
+      ]);
+      for (let days = 3; days < 6; days += 1) object.housekeep(midnight + days * DAY);
+      expect(keys()).toBe(0);
+      accepted(increment('a', midnight + 6 * DAY));
+      expect(keys()).toBe(1);
+    });
+  });
+
+  test('a key that an earlier release stored is still taken', async () => {
+    const customMeters = { CUSTOM1: { enabled: true, included: 1_000, overage: { model: 'SINGLE', priceUsd: '1' } } };
+    await withObject({ name: 'P', limitType: 'BLOCK', customMeters }, async (object) => {
+      accepted(object.begin('first', START));
+      accepted(object.increment(1, START, { key: 'a' }));
+      for (const table of DAY_TABLES) {
+        object.query(`INSERT INTO idempotency_keys (operation, key, fingerprint, answer, expires_at_ms)
+          SELECT operation, key, fingerprint, answer, ${START + 48 * HOUR} FROM ${table}`);
+        object.query(`DELETE FROM ${table}`);
+      }
+      expect(object.increment(1, START + 1, { key: 'a' })).toMatchObject({ ok: true, replayed: true });
+      object.housekeep(START + 48 * HOUR);
+      expect(object.rows('idempotency_keys')).toBe(0);
     });
   });
 

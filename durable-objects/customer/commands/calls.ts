@@ -351,7 +351,7 @@ function endOrReplay(context: Context, command: EndCommand): AnswerTo<'endCall'>
   // Another organization learns nothing of this customer, not even which keys were used.
   if (!found) return callNotFound(context, command);
   const { account, stored } = found;
-  const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey);
+  const keyed = command.idempotencyKey === null ? null : store.idempotencyKey('end', command.idempotencyKey, nowMs);
   if (keyed && keyed.callId !== command.callId) return keyConflict();
   const past = stored ? null : store.pastCall(command.callId);
   const begun = stored?.call ?? past;

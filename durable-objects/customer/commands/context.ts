@@ -142,7 +142,7 @@ export function keyed<Data, Code extends string, Refusals extends ErrorCode>(
   change: () => Answer<Data, Code, Refusals>,
 ): Answer<Data, Code, Refusals | 'IDEMPOTENCY_KEY_CONFLICT'> {
   const changed = () => {
-    const used = key === null ? null : store.idempotencyKey(operation, key);
+    const used = key === null ? null : store.idempotencyKey(operation, key, nowMs);
     if (used) return used.fingerprint === fingerprint ? replay<Data, Code>(used.answer) : keyConflict();
     const answer = change();
     if (key === null || !answer.ok) return answer;
