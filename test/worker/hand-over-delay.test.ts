@@ -8,9 +8,11 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
+import type { Call } from '../../src/domain/call.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { customerProjector } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { readRecords } from '../support/call-records.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';
 import { bindings, customerStub, operator } from '../support/worker.ts';
@@ -203,10 +205,8 @@ describe('a charge', () => {
   });
 
   const inD1 = async (callId: string) => {
-    const row = bindings.DB.prepare(
-      `SELECT record ->> '$.outcome.charge.status' AS status FROM calls WHERE call_id = ?`,
-    ).bind(callId);
-    return (await row.first<{ status: string | null }>())?.status ?? null;
+    const record = (await readRecords(bindings.DB, 'call_id = ?', callId)).get(callId);
+    return record === undefined ? null : ((JSON.parse(record) as Call).outcome?.charge?.status ?? null);
   };
 
   /** A call that has just ended, long before the next hand-over. */
