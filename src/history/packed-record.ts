@@ -2,8 +2,8 @@
  * Records of calls as D1 keeps them: packed, because 600 million of them are to fit into 50 databases.
  *
  * A packed record is bytes: the version of its form, then steps that write the text again, byte for byte. A step copies from
- * the words that most records have (`record-words.ts`), from the text so far, or a value that a column of the same row has;
- * or it brings bytes of its own. A later version keeps the reader of each version before. A record that is not packed is
+ * the words that most records have (`record-words.ts`) or from the text so far, repeats a value that a column of the same row
+ * has, or writes the cost of a line that follows from the figures before it; or it brings bytes of its own. A later version keeps the reader of each version before. A record that is not packed is
  * its text, JSON.
  */
 
@@ -12,7 +12,7 @@ import { RECORD_WORDS_1 } from './record-words.ts';
 /** Columns whose values a record repeats, in the order of version 1. Once written, they change only together with it. */
 export const REPEATED_COLUMNS = [
   ...['call_id', 'customer_id', 'customer_user_id', 'feature', 'usage_plan_version_id', 'started_at_ms'],
-  ...['finished_at_ms', 'model_used', 'model_key', 'pricing_snapshot_id', 'cost_nano_usd', 'input_tokens'],
+  ...['finished_at_ms', 'model_used', 'model_key', 'provider_used', 'cost_nano_usd', 'input_tokens'],
   ...['cached_input_tokens', 'response_tokens', 'reasoning_tokens', 'original_tokens', 'saved_tokens', 'revision'],
 ] as const;
 
@@ -30,15 +30,22 @@ export type StoredRecord = string | ArrayLike<number>;
 /** A step is a byte from one of these on, and what it says follows. */
 const BYTES = 0x00; // 1 to 32 bytes
 const DIGITS = 0x20; // 1 to 32 digits and dots, two in a byte
-const NEAR = 0x40; // words, at a distance after those that were copied last
-const FAR = 0x90; // words, or text so far, at a place of two bytes
+const NEXT = 0x40; // the words after those that were copied last
+const NEAR = 0x80; // words at a distance of up to 255 bytes after those
+const FAR = 0xb0; // words, or text so far, at a place of two bytes
 const VALUE = 0xe0; // one of the row's values
+const IN_NANO = 0xfe; // the number before, times a billion
+const LINE_COST = 0xff; // of the quantity and the rate before, in USD
 
 const VERSION = 1;
 const RUN_MAX = 32;
 const DOT = 0x2e;
+const QUOTE = 0x22;
+const COLON = 0x3a;
 const NO_DIGIT = 15;
-/** A copy of so many bytes is not longer as a step. */
+/** The fewest and the most bytes that a step copies. */
+const NEXT_MIN = 2;
+const NEXT_MAX = NEXT_MIN + NEAR - NEXT - 1;
 const COPY_MIN = 4;
 const COPY_MAX = COPY_MIN + FAR - NEAR - 1;
 const DISTANCES = 0x100;
@@ -53,12 +60,15 @@ const COMPARED_MAX = 48;
  * How many times longer a record is than its packed form at most: one that would be packed smaller stays as it is, so that a
  * reader of many knows how long they can become.
  */
-export const PACKED_RATIO_MAX = 16;
+export const PACKED_RATIO_MAX = 24;
 /** From this amount on, D1 may not have it exactly. */
 const AMOUNT_LENGTH_MAX = 15;
 /** How long a call may be open if nothing else is set. */
 const USUAL_DEADLINE_MS = 3_600_000;
 const NANO = 1e9;
+const UNITS_PER_RATE = 1e6;
+/** How far before a place its figures may be. */
+const BACK_MAX = 128;
 
 const HASHES = 4_096;
 const HASH_BITS = 20;
@@ -177,7 +187,7 @@ class Packer {
     this.#write(VERSION);
     let own = 0;
     for (let at = 0; at < this.#text.length; ) {
-      const value = this.#findValue(at);
+      const value = this.#findValue(at) ?? this.#findFollowing(at);
       const copy = this.#findCopy(at);
       if (!value && !copy) {
         if (at + COPY_MIN <= this.#text.length) this.#seen.set(hashAt(this.#text, at), at);
@@ -186,7 +196,7 @@ class Packer {
       }
       this.#writeOwn(own, at);
       if (value && value.length - 1 >= (copy?.saved ?? 0)) {
-        this.#write(VALUE + value.number);
+        this.#write(value.step);
         at += value.length;
       } else if (copy) {
         this.#writeCopy(copy);
@@ -198,46 +208,66 @@ class Packer {
     return this.#packed.subarray(0, this.#length);
   }
 
+  /** What the text has at the place if it follows from the figures before it. */
+  #findFollowing(at: number): { step: number; length: number } | null {
+    if (!isDigit(byteAt(this.#text, at))) return null;
+    const before = byteAt(this.#text, at - 1);
+    // Amounts in nano-USD are strings, those in USD numbers.
+    const step = before === QUOTE ? IN_NANO : before === COLON ? LINE_COST : null;
+    if (step === null) return null;
+    const following = followFigures(step, this.#text, at);
+    return following.length >= VALUE_MIN && this.#hasText(at, following) ? { step, length: following.length } : null;
+  }
+
+  #hasText(at: number, ascii: string): boolean {
+    let same = 0;
+    while (same < ascii.length && this.#text[at + same] === ascii.charCodeAt(same)) same += 1;
+    return same === ascii.length;
+  }
+
   /** The longest value that the text has at the place. */
-  #findValue(at: number): { number: number; length: number } | null {
-    let found: { number: number; length: number } | null = null;
+  #findValue(at: number): { step: number; length: number } | null {
+    let found: { step: number; length: number } | null = null;
     for (const { number, from, length } of this.#values.get(byteAt(this.#text, at)) ?? [])
-      if (length > (found?.length ?? 0) && this.#hasValue(at, from, length)) found = { number, length };
+      if (length > (found?.length ?? 0) && this.#hasValue(at, from, length)) found = { step: VALUE + number, length };
     return found;
   }
 
   #hasValue(at: number, from: number, length: number): boolean {
     let same = 0;
     while (same < length && this.#text[at + same] === this.#valueBytes[from + same]) same += 1;
-    return same === length;
+    // Not the beginning of another figure.
+    return same === length && !isDigit(byteAt(this.#text, at + length));
   }
 
   /** The copy that saves most at the place. */
   #findCopy(at: number): Found | null {
-    if (at + COPY_MIN > this.#text.length) return null;
     const { bytes, first, next } = WORDS;
+    const following = this.#equal(this.#text, at, bytes, this.#cursor, NEXT_MAX);
+    let found: Found | null =
+      following >= NEXT_MIN ? { place: this.#cursor, length: following, saved: following - 1 } : null;
+    if (following === NEXT_MAX || at + COPY_MIN > this.#text.length) return found;
     const hash = hashAt(this.#text, at);
-    let found: Found | null = null;
     let compared = 0;
     for (let place = first[hash] ?? -1; place >= 0 && compared < COMPARED_MAX; place = next[place] ?? -1) {
       compared += 1;
       const least = found?.length ?? 0;
       // A place that is far must have more in common than one that was found before, which may be nearer.
       if (bytes[place + least] !== this.#text[at + least] && !this.#isNear(place)) continue;
-      const length = this.#equal(this.#text, at, bytes, place);
+      const length = this.#equal(this.#text, at, bytes, place, COPY_MAX);
       const saved = length - (this.#isNear(place) ? 2 : 3);
       if (length >= COPY_MIN && saved > (found?.saved ?? 0)) found = { place, length, saved };
     }
     const earlier = this.#seen.get(hash);
     if (earlier === undefined || bytes.length + earlier >= PLACES) return found;
-    const length = Math.min(this.#equal(this.#text, at, this.#text, earlier), at - earlier);
+    const length = Math.min(this.#equal(this.#text, at, this.#text, earlier, COPY_MAX), at - earlier);
     const saved = length - 3;
     return length >= COPY_MIN && saved > (found?.saved ?? 0) ? { place: bytes.length + earlier, length, saved } : found;
   }
 
-  /** How many bytes are the same, as far as a copy goes. */
-  #equal(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt: number): number {
-    const max = Math.min(left.length - leftAt, right.length - rightAt, COPY_MAX);
+  /** How many bytes are the same, up to a number. */
+  #equal(left: Uint8Array, leftAt: number, right: Uint8Array, rightAt: number, most: number): number {
+    const max = Math.min(left.length - leftAt, right.length - rightAt, most);
     let length = 0;
     while (length < max && left[leftAt + length] === right[rightAt + length]) length += 1;
     return length;
@@ -248,7 +278,8 @@ class Packer {
   }
 
   #writeCopy({ place, length }: Found): void {
-    if (this.#isNear(place)) {
+    if (place === this.#cursor && length <= NEXT_MAX) this.#write(NEXT + length - NEXT_MIN);
+    else if (this.#isNear(place)) {
       this.#write(NEAR + length - COPY_MIN);
       this.#write(place - this.#cursor);
     } else {
@@ -294,9 +325,36 @@ class Packer {
   }
 }
 
+/** A figure that follows from those before a place of the text. */
+function followFigures(step: number, text: ArrayLike<number>, at: number): string {
+  const [last = '', , quantity = ''] = figuresBefore(text, at, step === IN_NANO ? 1 : 3);
+  if (step === IN_NANO) return String(Math.round(Number(last) * NANO));
+  return String(Math.round((Number(quantity) * Number(last)) / UNITS_PER_RATE) / NANO);
+}
+
+/** The figures before a place, the last one first, as they are written. */
+function figuresBefore(text: ArrayLike<number>, at: number, count: number): string[] {
+  const figures: string[] = [];
+  const least = Math.max(0, at - BACK_MAX);
+  for (let end = at; end > least && figures.length < count; ) {
+    while (end > least && !isDigit(text[end - 1] ?? 0)) end -= 1;
+    let from = end;
+    while (from > least && isOfFigure(text[from - 1] ?? 0)) from -= 1;
+    let figure = '';
+    for (let next = from; next < end; next += 1) figure += String.fromCharCode(text[next] ?? 0);
+    figures.push(figure);
+    end = from;
+  }
+  return figures;
+}
+
+const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
+/** A digit, a dot, an `e` or a minus. */
+const isOfFigure = (byte: number) => isDigit(byte) || byte === DOT || byte === 0x65 || byte === 0x2d;
+
 /** A digit as its number, a dot as ten. */
 function digitOf(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  if (isDigit(byte)) return byte - 0x30;
   return byte === DOT ? 10 : NO_DIGIT;
 }
 
@@ -314,15 +372,17 @@ function unpackText(packed: ArrayLike<number>, values: readonly string[]): strin
   while (at < packed.length) {
     const step = take();
     if (step < DIGITS) for (let count = step - BYTES + 1; count > 0; count -= 1) text.push(take());
-    else if (step < NEAR) takeDigits(text, step - DIGITS + 1, take);
+    else if (step < NEXT) takeDigits(text, step - DIGITS + 1, take);
     else if (step < VALUE) {
-      const isNear = step < FAR;
-      const length = step - (isNear ? NEAR : FAR) + COPY_MIN;
-      const place = isNear ? cursor + take() : take() | (take() << 8);
+      const length = step < NEAR ? step - NEXT + NEXT_MIN : step - (step < FAR ? NEAR : FAR) + COPY_MIN;
+      const place = step < NEAR ? cursor : step < FAR ? cursor + take() : take() | (take() << 8);
       for (let next = place; next < place + length; next += 1)
         text.push((next < wordBytes.length ? wordBytes[next] : text[next - wordBytes.length]) ?? 0);
       if (place < wordBytes.length) cursor = place + length;
-    } else for (const character of values[step - VALUE] ?? '') text.push(character.charCodeAt(0));
+    } else {
+      const value = step >= IN_NANO ? followFigures(step, text, text.length) : (values[step - VALUE] ?? '');
+      for (let next = 0; next < value.length; next += 1) text.push(value.charCodeAt(next));
+    }
   }
   return DECODER.decode(Uint8Array.from(text));
 }

@@ -200,7 +200,7 @@ function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof c
     output_rate: outcome?.outputRate ?? null,
     error_code: outcome?.error?.code ?? null,
     denial_code: call.denial?.code ?? null,
-    pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
+    pricing_snapshot_id: price?.breakdown.snapshotId === HELD_SNAPSHOT ? HELD_SNAPSHOT : null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,
     charge_nano_usd: charge === 0n ? null : charge.toString(),
@@ -216,6 +216,9 @@ function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof c
     revision: call.revision,
   };
 }
+
+/** The price of a call that is charged by its hold. */
+const HELD_SNAPSHOT = 'held';
 
 /** What of the usage has columns of its own. */
 const USAGE_COLUMNS: readonly string[] = [

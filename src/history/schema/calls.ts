@@ -78,6 +78,7 @@ export const calls = sqliteTable(
     errorCode: text('error_code'),
     /** Why the call was denied; NULL if it was not, and in older rows. The record has the figures. */
     denialCode: text('denial_code'),
+    /** `held` if the call is charged by its hold, which is no price; otherwise NULL, except in rows of earlier releases. */
     pricingSnapshotId: text('pricing_snapshot_id'),
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
