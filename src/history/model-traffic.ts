@@ -14,7 +14,7 @@ import type { Traffic } from '../domain/traffic-cost.ts';
 import { type ServiceTier, type Speed, TOKEN_DETAILS, takeUsage } from '../domain/usage.ts';
 import type { Env } from '../env.ts';
 import { MODEL } from './roll-ups.ts';
-import { calls } from './schema/index.ts';
+import { calls, recordPart } from './schema/index.ts';
 import { CALL_LENGTH_MAX_MS } from './unpriced-calls.ts';
 
 /**
@@ -167,8 +167,8 @@ function amongCalls(
 function trafficQuery({ thresholds }: TrafficQuery, among: SQL): SQL {
   return sql`WITH ran AS MATERIALIZED (
       SELECT ${sql.raw(MODEL)} AS name, pricing_mode, status, cost_nano_usd, pricing_snapshot_id, input_tokens, cached_input_tokens,
-        cache_write_input_tokens, response_tokens, searches, record -> '$.outcome.usage' AS usage,
-        record -> '$.outcome.price.breakdown.conditions' AS priced
+        cache_write_input_tokens, response_tokens, searches, ${recordPart('usage')} AS usage,
+        ${recordPart('conditions')} AS priced
       FROM ${among})
     SELECT name, ${sql.raw(EVIDENCE)} AS evidence, pricing_mode AS mode, COALESCE(usage ->> '$.serviceTier', '') AS serviceTier,
       ${sql.raw(CONDITION('region'))} AS region, COALESCE(usage ->> '$.speed', '') AS speed,

@@ -15,8 +15,10 @@ import type { OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, partsOfNano } from '../domain/money.ts';
 import { isOnCredit } from '../domain/next-payer.ts';
 import { findWorstMeter, wasDenied } from '../domain/summary.ts';
+import type { Usage } from '../domain/usage.ts';
 import { type LedgerEntry, sumBalance } from '../domain/wallet.ts';
 import type { Change, ChangeKind, ProjectionPage } from '../objects/projection-page.ts';
+import { packRecord, REPEATED_COLUMNS, type Repeated } from './packed-record.ts';
 import { COUNTED_COLUMNS } from './roll-ups.ts';
 import {
   calls,
@@ -37,7 +39,7 @@ type ColumnOf<T> = {
 type FilledIn = 'record' | 'delivery' | 'place' | 'worst_meter_share' | 'lowered_at_ms';
 
 /**
- * A row in all its columns but those that D1 fills in; the record is JSON already. A column that is added to the schema has
+ * A row in all its columns but those that D1 fills in; the record is JSON already: that of a packed one is a string. A column that is added to the schema has
  * to be added here.
  */
 interface Row<T> {
@@ -77,7 +79,7 @@ export function projectPage(
     if (!row) continue;
     const { revision } = row.columns;
     columns[kind] ??= [...Object.keys(row.columns), ...(row.record === undefined ? [] : ['record'])];
-    // The record goes as it is, and what `->>` makes of it in D1 is the same text again.
+    // A record that is text goes as it is, and what `->>` makes of it in D1 is the same text again.
     const text = JSON.stringify([subscription.id, ...Object.values(row.columns)]);
     const values = row.record === undefined ? text : `${text.slice(0, -1)},${row.record}]`;
     changes.push({ kind, id, revision, values, ...(replaced && { replaced }) });
@@ -161,7 +163,9 @@ export function countedBefore(organizationId: OrganizationId, call: Call): strin
 }
 
 function projectCall(organizationId: OrganizationId, record: string): Row<typeof calls> {
-  return { columns: columnsOfCall(organizationId, JSON.parse(record) as Call), record };
+  const columns = columnsOfCall(organizationId, JSON.parse(record) as Call);
+  const packed = packRecord(record, REPEATED_COLUMNS.map((name) => columns[name]) as Repeated);
+  return { columns, record: packed === null ? record : JSON.stringify(packed) };
 }
 
 function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof calls>['columns'] {
@@ -196,7 +200,7 @@ function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof c
     output_rate: outcome?.outputRate ?? null,
     error_code: outcome?.error?.code ?? null,
     denial_code: call.denial?.code ?? null,
-    pricing_snapshot_id: price?.breakdown.snapshotId ?? null,
+    pricing_snapshot_id: price?.breakdown.snapshotId === HELD_SNAPSHOT ? HELD_SNAPSHOT : null,
     standard_cost_nano_usd: price?.breakdown.standardCostUsdNano ?? null,
     cost_nano_usd: price?.costNanoUsd ?? null,
     charge_nano_usd: charge === 0n ? null : charge.toString(),
@@ -208,8 +212,37 @@ function columnsOfCall(organizationId: OrganizationId, call: Call): Row<typeof c
     // A call counts once under each of its techniques, however often it reports it.
     compression_techniques: compression ? [...new Set(compression.techniques)] : null,
     reversed_at_ms: call.reversedAtMs ?? null,
+    details: findDetails(call),
     revision: call.revision,
   };
+}
+
+/** The price of a call that is charged by its hold. */
+const HELD_SNAPSHOT = 'held';
+
+/** What of the usage has columns of its own. */
+const USAGE_COLUMNS: readonly string[] = [
+  'inputTokens',
+  'cachedInputTokens',
+  'cacheWriteInputTokens',
+  'responseTokens',
+  'reasoningTokens',
+  'searches',
+] satisfies (keyof Usage)[];
+
+/** What `recordPart` finds of a packed record; `null` if it has none of that. */
+function findDetails({ outcome, denial }: Call): object | null {
+  const usage = Object.entries(outcome?.usage ?? {}).filter(
+    ([name, used]) => used !== 0 && !USAGE_COLUMNS.includes(name),
+  );
+  const conditions = outcome?.price.status === 'FINAL' ? outcome.price.breakdown.conditions : undefined;
+  const details = {
+    ...(usage.length > 0 && { usage: Object.fromEntries(usage) }),
+    ...(conditions && { conditions }),
+    ...(outcome?.parts && { parts: outcome.parts.map(({ modelUsed }) => ({ modelUsed })) }),
+    ...(denial && { denial }),
+  };
+  return Object.keys(details).length > 0 ? details : null;
 }
 
 type ListedColumns = { [Name in keyof ListedFacts as (typeof calls)[Name]['_']['name']]-?: RecordedListed[Name] };

@@ -19,6 +19,8 @@ interface Table {
   key: readonly string[];
   /** Columns whose decimal strings become 64-bit integers. */
   integers: readonly string[];
+  /** The column that comes packed, in hexadecimal, or as text. */
+  packed?: string;
   /**
    * Columns that never change. An update leaves them out, because SQLite writes every index anew of which a column is set.
    */
@@ -71,6 +73,7 @@ const TABLES: Record<ChangeKind, Table> = {
     name: 'calls',
     key: ['organization_id', 'call_id'],
     integers: ['standard_cost_nano_usd', 'cost_nano_usd', 'charge_nano_usd', 'cost_avoided_nano_usd'],
+    packed: 'record',
     fixed: ['customer_id', 'started_at_ms', 'denial_code'],
   },
   denied_hour: { name: 'denied_hours', key: ['organization_id', 'customer_id', 'hour_ms', 'feature'], integers: [] },
@@ -132,10 +135,10 @@ const NOT_ERASED = (subscription: string) =>
 
 /** Inserts the rows, or updates older ones. `delivery` marks calls. */
 function upsert(db: D1Database, chunk: Chunk, delivery?: number): D1PreparedStatement {
-  const { name, key, integers, fixed = [], rare = [], merged = {}, isOnce } = TABLES[chunk.kind];
+  const { name, key, fixed = [], rare = [], merged = {}, isOnce } = TABLES[chunk.kind];
   const kept = [...key, ...fixed, ...rare, ...Object.keys(merged)];
   const names = [...chunk.columns, ...(delivery === undefined ? [] : ['delivery'])];
-  const values = [...valuesOf(chunk.columns, integers), ...(delivery === undefined ? [] : ['?2'])];
+  const values = [...valuesOf(chunk), ...(delivery === undefined ? [] : ['?2'])];
   const updates = names
     .filter((column) => !kept.includes(column))
     .map((column) => `${column} = excluded.${column}`)
@@ -255,9 +258,12 @@ const placeOf = (column: string, columns: readonly string[]) => columns.indexOf(
  * Each value of a row by its place: rows cross as arrays, because a value is found by its place at less cost than by
  * its name, and in JSONB without parsing the row again.
  */
-function valuesOf(columns: readonly string[], integers: readonly string[]): string[] {
+function valuesOf({ kind, columns }: Chunk): string[] {
+  const { integers, packed } = TABLES[kind];
   return columns.map((column) => {
     const value = `row ->> ${placeOf(column, columns)}`;
+    // Text is JSON, which is never hexadecimal: `unhex` answers NULL.
+    if (column === packed) return `COALESCE(unhex(${value}), ${value})`;
     return integers.includes(column) ? `CAST(${value} AS INTEGER)` : value;
   });
 }

@@ -9,7 +9,8 @@ import type { Call } from '../domain/call.ts';
 import { asCallId, type CallId, type OrganizationId } from '../domain/ids.ts';
 import type { Env } from '../env.ts';
 import { DAY_MS } from '../platform/time.ts';
-import { calls, LACKS_PRICE, UNPRICED } from './schema/index.ts';
+import { RECORD, readRecord } from './calls.ts';
+import { calls, LACKS_PRICE, recordPart, UNPRICED } from './schema/index.ts';
 
 export interface UnpricedCalls {
   organizationId: OrganizationId;
@@ -46,7 +47,7 @@ function ranAnyModel(names: string): SQL {
   return sql`(${isOne(sql`${calls.modelUsed}`)} OR EXISTS (SELECT 1 FROM ${PARTS} WHERE ${isOne(MODEL_OF_PART)}))`;
 }
 
-const PARTS = sql`json_each(${calls.record}, '$.outcome.parts') part`;
+const PARTS = sql`json_each(${recordPart('parts')}) part`;
 const MODEL_OF_PART = sql`part.value ->> '$.modelUsed'`;
 
 export async function countUnpricedCalls(env: Env, of: UnpricedCalls): Promise<number> {
@@ -72,7 +73,7 @@ export async function findUnpricedCalls(
   limit: number,
 ): Promise<Call[]> {
   const rows = await (await database(env, of.organizationId))
-    .select({ record: calls.record })
+    .select(RECORD)
     .from(calls)
     .where(
       and(
@@ -84,7 +85,7 @@ export async function findUnpricedCalls(
     )
     .orderBy(asc(calls.startedAtMs), asc(calls.callId))
     .limit(limit);
-  return rows.map(({ record }) => record as Call);
+  return rows.map(readRecord);
 }
 
 export interface UnpricedModel {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDevVars } from '../../src/cli/dev-vars.ts';
 import { type Server, startServer } from '../../src/cli/server.ts';
 import { Api, createTenant, type Tenant } from '../support/api.ts';
+import { storeRecordsAsText } from '../support/call-records.ts';
 import { type PreparedState, preparedState, until } from './local-server.ts';
 import { operatorCli, type Run } from './operator-cli.ts';
 
@@ -37,6 +38,7 @@ beforeAll(async () => {
   await arrived();
   // As if it had been some weeks ago.
   const agoMs = DAYS_AGO * DAY_MS;
+  await storeRecordsAsText(server.db, 'organization_id = ?', tenant.organizationId);
   await server.db
     .prepare(
       `UPDATE calls SET started_at_ms = started_at_ms - ?1, finished_at_ms = finished_at_ms - ?1, record = json_set(record,

@@ -12,6 +12,7 @@ import { seedState } from '../../src/cli/prepare.ts';
 import { type Server, startServer } from '../../src/cli/server.ts';
 import { readObjects } from '../crash/state.ts';
 import { Api, createTenant } from '../support/api.ts';
+import { storeRecordsAsText } from '../support/call-records.ts';
 import { type Loopback, serveOnLoopback } from '../vendors/loopback.ts';
 import { type LocalState, newState, openD1, until } from './local-server.ts';
 import { type Facts, readFacts, recordState, restoreState } from './released-state.ts';
@@ -171,6 +172,7 @@ async function record(): Promise<void> {
   }
   await calls('old', 'archived');
   await until(async () => (await statusInD1('archived')) === 'COMPLETED');
+  await storeRecordsAsText(server.db, 'call_id = ?', 'archived');
   await server.db
     .prepare(
       `UPDATE calls SET started_at_ms = started_at_ms - ?1, finished_at_ms = finished_at_ms - ?1, record = json_set(record,

@@ -163,6 +163,8 @@ describe('the projection', () => {
         'charge_basis',
         // Only in calls that the service made.
         'output_rate',
+        // Only in calls with usage beyond the columns, with parts, or denied.
+        'details',
       ]);
       expect(row).toMatchObject({ tags: '["t"]', error_code: 'E', provider_used: 'openai', status: 'FAILED' });
     });

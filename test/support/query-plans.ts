@@ -4,7 +4,7 @@
 import type { Env } from '../../src/env.ts';
 import { bindings } from './worker.ts';
 
-/** The plans of the queries that a function sends to D1 one by one. */
+/** The plans of the queries with values that a function sends to D1. */
 export async function queryPlansOf(send: (env: Env) => Promise<unknown>): Promise<string[]> {
   const sent: D1PreparedStatement[] = [];
   const DB = {
@@ -12,12 +12,15 @@ export async function queryPlansOf(send: (env: Env) => Promise<unknown>): Promis
       const explained = bindings.DB.prepare(`EXPLAIN QUERY PLAN ${sql}`);
       const statement = bindings.DB.prepare(sql);
       return {
+        unbound: statement,
         bind(...values: unknown[]) {
           sent.push(explained.bind(...values));
           return statement.bind(...values);
         },
       };
     },
+    batch: (statements: (D1PreparedStatement | { unbound: D1PreparedStatement })[]) =>
+      bindings.DB.batch(statements.map((one) => ('unbound' in one ? one.unbound : one))),
   } as unknown as D1Database;
   await send({ ...bindings, DB });
   const plans = await Promise.all(sent.map((statement) => statement.all<{ detail: string }>()));

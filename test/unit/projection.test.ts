@@ -12,6 +12,7 @@ import type { Account } from '../../src/domain/account.ts';
 import { beginCall } from '../../src/domain/begin-call.ts';
 import { type Call, endCall } from '../../src/domain/call.ts';
 import { asCallId } from '../../src/domain/ids.ts';
+import { REPEATED_VALUES, type Repeated, type StoredRecord, unpackRecord } from '../../src/history/packed-record.ts';
 import { projectionStatements } from '../../src/history/projection.ts';
 import { projectPage, usageProvider } from '../../src/history/projection-rows.ts';
 import { CHARACTER } from '../support/characters.ts';
@@ -82,10 +83,14 @@ test('D1 stores the record of a call unchanged, with columns that match it', () 
       open.push(db);
       send(db, calls);
       for (const call of calls) {
-        const row = db.prepare('SELECT * FROM calls WHERE call_id = ?').get(call.callId);
+        const row = db
+          .prepare(`SELECT *, ${REPEATED_VALUES} AS repeated FROM calls WHERE call_id = ?`)
+          .get(call.callId);
         const { outcome } = call;
+        expect(unpackRecord(row?.record as StoredRecord, JSON.parse(String(row?.repeated)) as Repeated)).toBe(
+          JSON.stringify(call),
+        );
         expect(row).toMatchObject({
-          record: JSON.stringify(call),
           tags: call.tags ? JSON.stringify(call.tags) : null,
           compression_techniques: call.compression ? JSON.stringify([...new Set(call.compression.techniques)]) : null,
           status: call.status,

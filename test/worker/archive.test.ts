@@ -22,6 +22,7 @@ import {
   today,
   used,
 } from '../support/archive.ts';
+import { storeRecordsAsText } from '../support/call-records.ts';
 import { bindings, operator } from '../support/worker.ts';
 
 const rowsInD1 = async ({ organizationId }: Tenant): Promise<number[]> =>
@@ -37,13 +38,15 @@ const listCallIds = (rows: { kind: string; id: string }[]) =>
   rows.filter(({ kind }) => kind === 'call').map(({ id }) => id);
 
 /** Changes a call in D1 as a late delivery does. */
-const changeLate = (tenant: Tenant, callId: string) =>
-  bindings.DB.prepare(
+async function changeLate(tenant: Tenant, callId: string): Promise<void> {
+  await storeRecordsAsText(bindings.DB, 'organization_id = ? AND call_id = ?', tenant.organizationId, callId);
+  await bindings.DB.prepare(
     `UPDATE calls SET revision = revision + 1, record = json_set(record, '$.feature', 'late', '$.revision', revision + 1)
      WHERE organization_id = ? AND call_id = ?`,
   )
     .bind(tenant.organizationId, callId)
     .run();
+}
 
 describe('a closed day', () => {
   test('is one object of gzip members, and a manifest with its hash, rows and bytes', async () => {
@@ -181,7 +184,7 @@ describe('a call', () => {
          pricing_mode, provider_used, usage_provider, model_used, model_key, tier, input_tokens, cached_input_tokens,
          cache_write_input_tokens, response_tokens, reasoning_tokens, searches, usage_source, error_code, pricing_snapshot_id,
          standard_cost_nano_usd, cost_nano_usd, original_tokens, compressed_tokens, saved_tokens, cost_avoided_nano_usd,
-         compression_techniques, reversed_at_ms, record, revision, delivery, denial_code, charge_nano_usd, charge_basis, output_rate
+         compression_techniques, reversed_at_ms, record, revision, delivery, denial_code, charge_nano_usd, charge_basis, output_rate, details
        FROM calls, n WHERE organization_id = ? AND call_id = ?`,
     )
       .bind(tenant.organizationId, callId)
@@ -314,6 +317,7 @@ const LARGE_CALLS = 40;
 
 /** Calls of the same day with half a megabyte each that hardly shrinks. */
 async function addLargeCalls({ organizationId }: Tenant, callId: string): Promise<void> {
+  await storeRecordsAsText(bindings.DB, 'organization_id = ? AND call_id = ?', organizationId, callId);
   const row = await bindings.DB.prepare('SELECT * FROM calls WHERE organization_id = ? AND call_id = ?')
     .bind(organizationId, callId)
     .first<Record<string, string | number | null>>();

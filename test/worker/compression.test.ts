@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_COMPRESSION_PROFILE, TECHNIQUE_NAMES } from '../../src/contract/compression.ts';
 import type { Call } from '../../src/domain/call.ts';
 import { type Api, createTenant, type Tenant } from '../support/api.ts';
+import { readRecords } from '../support/call-records.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { bindings, deliverToD1, operator } from '../support/worker.ts';
 
@@ -32,12 +33,13 @@ const compress = (callId: string, change: object = {}, headers: Record<string, s
 /** The data of a call in D1, after everything has arrived there. */
 async function projected(callId: string, customerId = 'ann', of = tenant) {
   await deliverToD1(of.organizationId, customerId);
-  const sql = `SELECT original_tokens, compressed_tokens, saved_tokens, CAST(cost_avoided_nano_usd AS TEXT) AS avoided, compression_techniques,
-    record FROM calls WHERE organization_id = ? AND call_id = ?`;
+  const sql = `SELECT original_tokens, compressed_tokens, saved_tokens, CAST(cost_avoided_nano_usd AS TEXT) AS avoided, compression_techniques
+    FROM calls WHERE organization_id = ? AND call_id = ?`;
   const row = await bindings.DB.prepare(sql)
     .bind(of.organizationId, callId)
     .first<Record<string, string | number | null>>();
-  return { row, call: JSON.parse(String(row?.record)) as Call };
+  const records = await readRecords(bindings.DB, 'organization_id = ? AND call_id = ?', of.organizationId, callId);
+  return { row, call: JSON.parse(records.get(callId) ?? '') as Call };
 }
 
 describe('recorded savings', () => {

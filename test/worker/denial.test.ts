@@ -10,6 +10,7 @@ import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { sendCommand } from '../../src/objects/command-text.ts';
 import type { BeginCommand } from '../../src/objects/customer-commands.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { storeRecordsAsText } from '../support/call-records.ts';
 import { bindings, customerStub, deliverToD1, operator, worker } from '../support/worker.ts';
 import { Visitor } from './console-visitor.ts';
 
@@ -182,6 +183,7 @@ test('the sums are told as a sentence too, if there are any', () => {
 
 test('a denial of before the sums were kept is read without them', async () => {
   const { callId = '' } = denied.get('BALANCE_HELD') ?? {};
+  await storeRecordsAsText(bindings.DB, 'call_id = ?', callId);
   await bindings.DB.prepare(
     `INSERT INTO calls (organization_id, call_id, customer_id, status, started_at_ms, finished_at_ms, usage_plan_version_id, pricing_mode,
        usage_provider, denial_code, record, revision, delivery)
@@ -199,6 +201,7 @@ test('a denial of before the sums were kept is read without them', async () => {
 test('calls that were not denied, and those of before the reason was kept, have none', async () => {
   expect((await list({ status: 'IN_PROGRESS' })).map(({ denial }) => denial)).toContain(null);
   const { callId = '' } = denied.get('SUBSCRIPTION_CANCELED') ?? {};
+  await storeRecordsAsText(bindings.DB, 'call_id = ?', callId);
   await bindings.DB.prepare(
     `INSERT INTO calls (organization_id, call_id, customer_id, status, started_at_ms, finished_at_ms, usage_plan_version_id, pricing_mode,
        usage_provider, record, revision, delivery)

@@ -9,9 +9,11 @@ import { HAND_OVER_DELAY_MS } from '../../durable-objects/customer/hand-over.ts'
 import { CustomerStore } from '../../durable-objects/customer/store.ts';
 import { Plan } from '../../src/contract/plans.ts';
 import { openAccount } from '../../src/domain/account.ts';
+import type { Call } from '../../src/domain/call.ts';
 import { asCustomerId, asOrganizationId } from '../../src/domain/ids.ts';
 import { customerProjector } from '../../src/objects/projectors.ts';
 import { createTenant, type Tenant } from '../support/api.ts';
+import { readRecords } from '../support/call-records.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';
 import { STORED_CHANGES } from '../support/object.ts';
@@ -223,10 +225,8 @@ describe('a charge', () => {
   });
 
   const inD1 = async (callId: string) => {
-    const row = bindings.DB.prepare(
-      `SELECT record ->> '$.outcome.charge.status' AS status FROM calls WHERE call_id = ?`,
-    ).bind(callId);
-    return (await row.first<{ status: string | null }>())?.status ?? null;
+    const record = (await readRecords(bindings.DB, 'call_id = ?', callId)).get(callId);
+    return record === undefined ? null : ((JSON.parse(record) as Call).outcome?.charge?.status ?? null);
   };
 
   /** A call that has just ended, long before the next hand-over. */

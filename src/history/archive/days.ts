@@ -9,6 +9,7 @@ import type { CustomerId, CustomerKey, OrganizationId } from '../../domain/ids.t
 import type { Env } from '../../env.ts';
 import type { DatabaseName } from '../../platform/database-name.ts';
 import { DAY_MS } from '../../platform/time.ts';
+import { PACKED_RATIO_MAX, REPEATED_VALUES, type Repeated, type StoredRecord, unpackRecord } from '../packed-record.ts';
 import { archiveErasures, historyDays } from '../schema/index.ts';
 
 /** In the archive's order. */
@@ -55,8 +56,25 @@ export interface ArchiveErasure extends CustomerKey {
 const READ_ROWS_MAX = 2_000;
 const READ_LENGTH_MAX = 4 * 1024 * 1024;
 
-const SOURCES: Record<HistoryKind, { table: string; at: string; id: string; revision: string; record: string }> = {
-  call: { table: 'calls', at: 'started_at_ms', id: 'call_id', revision: 'revision', record: 'record' },
+interface Source {
+  table: string;
+  at: string;
+  id: string;
+  revision: string;
+  record: string;
+  /** What unpacks the record, as SQL; absent if it is text. */
+  repeated?: string;
+}
+
+const SOURCES: Record<HistoryKind, Source> = {
+  call: {
+    table: 'calls',
+    at: 'started_at_ms',
+    id: 'call_id',
+    revision: 'revision',
+    record: 'record',
+    repeated: REPEATED_VALUES,
+  },
   meter_event: { table: 'meter_events', at: 'at_ms', id: 'event_id', revision: 'revision', record: 'record' },
   credit_entry: {
     table: 'credit_entries',
@@ -69,13 +87,22 @@ const SOURCES: Record<HistoryKind, { table: string; at: string; id: string; revi
   },
 };
 
+/** A row as D1 answers it; `length` is at least that of its record's text. */
+interface StoredRow extends Omit<HistoryRow, 'kind' | 'record'> {
+  kind: number;
+  record: StoredRecord;
+  repeated: string | null;
+  length: number;
+}
+
 /** Each kind has three bounds: the time to start from, the id at that time to start after, and the organization. */
-const READ = `SELECT kind, atMs, id, customerId, revision, record FROM (
-    SELECT *, SUM(LENGTH(record)) OVER (ORDER BY kind, atMs, id ROWS UNBOUNDED PRECEDING) - LENGTH(record) AS lengthBefore FROM (
+const READ = `SELECT kind, atMs, id, customerId, revision, record, repeated, length FROM (
+    SELECT *, SUM(length) OVER (ORDER BY kind, atMs, id ROWS UNBOUNDED PRECEDING) - length AS lengthBefore FROM (
       ${HISTORY_KINDS.map((kind, index) => {
-        const { table, at, id, revision, record } = SOURCES[kind];
+        const { table, at, id, revision, record, repeated = 'NULL' } = SOURCES[kind];
         const [from, after] = [`?${index * 2 + 3}`, `?${index * 2 + 4}`];
-        return `SELECT * FROM (SELECT ${index} AS kind, ${at} AS atMs, ${id} AS id, customer_id AS customerId, ${revision} AS revision, ${record} AS record
+        return `SELECT * FROM (SELECT ${index} AS kind, ${at} AS atMs, ${id} AS id, customer_id AS customerId, ${revision} AS revision, ${record} AS record,
+          ${repeated} AS repeated, LENGTH(${record}) * IIF(typeof(${record}) = 'blob', ${PACKED_RATIO_MAX}, 1) AS length
         FROM ${table} WHERE organization_id = ?1 AND ${at} >= ${from} AND ${at} < ?2 AND (${at} > ${from} OR ${id} > ${after})
         ORDER BY ${at}, 3 LIMIT ${READ_ROWS_MAX})`;
       }).join('\n      UNION ALL\n      ')}
@@ -97,10 +124,14 @@ export async function readHistory(
   const { results } = await db
     .prepare(READ)
     .bind(organizationId, dayMs + DAY_MS, ...bounds)
-    .all<Omit<HistoryRow, 'kind'> & { kind: number }>();
-  const length = results.reduce((sum, { record }) => sum + record.length, 0);
+    .all<StoredRow>();
+  const length = results.reduce((sum, row) => sum + row.length, 0);
   return {
-    rows: results.map((row) => ({ ...row, kind: HISTORY_KINDS[row.kind] ?? 'call' })),
+    rows: results.map(({ kind, record, repeated, length: _, ...row }) => ({
+      ...row,
+      kind: HISTORY_KINDS[kind] ?? 'call',
+      record: unpackRecord(record, JSON.parse(repeated ?? '[]') as Repeated),
+    })),
     isLast: results.length < READ_ROWS_MAX && length < READ_LENGTH_MAX,
   };
 }

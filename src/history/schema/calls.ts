@@ -2,10 +2,11 @@
  * D1: calls, as the customers' objects project them, and denied calls that are only counted.
  */
 
-import { sql } from 'drizzle-orm';
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { type SQL, sql } from 'drizzle-orm';
+import { customType, index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { ChargeBasis } from '../../domain/charge.ts';
 import type { CallId, CustomerId, OrganizationId } from '../../domain/ids.ts';
+import type { StoredRecord } from '../packed-record.ts';
 
 /**
  * Calls that ended and count, and whose cost is not known. Queries repeat these words, because SQLite uses a partial
@@ -23,6 +24,26 @@ export const LACKS_PRICE = sql.raw(
 );
 /** Calls that were denied, in the words of their index. */
 export const DENIED = sql.raw("status = 'NOT_ALLOWED'");
+
+/**
+ * Parts of a record that queries ask for and no column has: where a record has them that is text. Of a packed one they are
+ * in the column `details`, by these names.
+ */
+const RECORD_PARTS = {
+  usage: '$.outcome.usage',
+  conditions: '$.outcome.price.breakdown.conditions',
+  parts: '$.outcome.parts',
+  denial: '$.denial',
+};
+
+/** A part of a call's record as JSON; NULL if the record does not have it. */
+export function recordPart(name: keyof typeof RECORD_PARTS): SQL {
+  return sql.raw(
+    `CASE typeof(record) WHEN 'text' THEN record -> '${RECORD_PARTS[name]}' ELSE details -> '$.${name}' END`,
+  );
+}
+
+const storedRecord = customType<{ data: StoredRecord }>({ dataType: () => 'text' });
 
 export const calls = sqliteTable(
   'calls',
@@ -57,6 +78,7 @@ export const calls = sqliteTable(
     errorCode: text('error_code'),
     /** Why the call was denied; NULL if it was not, and in older rows. The record has the figures. */
     denialCode: text('denial_code'),
+    /** `held` if the call is charged by its hold, which is no price; otherwise NULL, except in rows of earlier releases. */
     pricingSnapshotId: text('pricing_snapshot_id'),
     /** Nano-USD; read through `nanoText`. */
     standardCostNanoUsd: integer('standard_cost_nano_usd'),
@@ -76,8 +98,10 @@ export const calls = sqliteTable(
     compressionTechniques: text('compression_techniques', { mode: 'json' }).$type<string[]>(),
     /** The time since which the call no longer counts, if it was a mistake. */
     reversedAtMs: integer('reversed_at_ms'),
-    /** Every fact of the call in the form that its object stored; reads of old calls use it. */
-    record: text('record', { mode: 'json' }).$type<unknown>().notNull(),
+    /** Every fact of the call in the form that its object stored, packed or as text (`packed-record.ts`). */
+    record: storedRecord('record').notNull(),
+    /** Parts of a packed record that queries ask for (`recordPart`); NULL if it has none of them. */
+    details: text('details', { mode: 'json' }).$type<unknown>(),
     revision: integer('revision').notNull(),
     /**
      * The number of the delivery that last wrote the row, made from its time and a random part: the delivery uses it to
