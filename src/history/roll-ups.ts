@@ -187,10 +187,10 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
     ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-/** A figure that is not negative, rounded up to the next 2^n or 3 * 2^n: at most half above it, and seldom another. */
+/** A figure, rounded up to the next power of two: less than twice the figure, and seldom another. */
 function roundedUp(figure: string): string {
-  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER) - 1))`;
-  return `CASE WHEN ${figure} <= 2 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
+  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER)))`;
+  return `CASE WHEN ${figure} <= 1 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
 }
 
 /** The bounds of every span with a change, from the running totals before its end and before its start. */
