@@ -128,16 +128,19 @@ export function noteChanges(query: string): string {
     FROM (SELECT *, (ROW_NUMBER() OVER () - 1) / ${PART_CHANGES_MAX} AS part FROM noted) GROUP BY part`;
 }
 
-/** `usage_changes`: what was noted, as rows, each key once. */
-const NOTED_CHANGES = `noted AS MATERIALIZED (SELECT jsonb(value) AS change FROM usage_change_parts CROSS JOIN json_each(changes)),
-  usage_changes AS MATERIALIZED (
+/** What was noted, as rows of a table of that name, each key once. */
+const changesAs = (table: string) => `WITH noted AS MATERIALIZED (
+    SELECT jsonb(value) AS change FROM usage_change_parts CROSS JOIN json_each(changes)),
+  ${table} AS MATERIALIZED (
     SELECT ${CHANGE_COLUMNS.map((name, place) => {
       const value = `change ->> ${place}`;
       return place < CHANGE_KEY_COLUMNS.length ? `${value} AS ${name}` : `SUM(${value}) AS ${name}`;
     }).join(', ')} FROM noted GROUP BY ${CHANGE_KEY_COLUMNS.map((_, place) => place + 1).join(', ')})`;
 
-/** Changes that add up to nothing are left out, so that a call whose usage stays the same changes no roll-up. */
-const COUNTED_CHANGES = `WITH ${NOTED_CHANGES.replace('usage_changes AS', 'summed AS')},
+const NOTED_CHANGES = changesAs('usage_changes');
+
+/** The same without changes that add up to nothing, so that a call whose usage stays the same changes no roll-up. */
+const COUNTED_CHANGES = `${changesAs('summed')},
   usage_changes AS MATERIALIZED (SELECT * FROM summed WHERE ${USAGE_FIGURES.map((name) => `${name} <> 0`).join(' OR ')})`;
 
 /** Each change once for each dimension of an organization's roll-ups. */
@@ -187,10 +190,10 @@ function addToRunningTotals(table: string, keys: readonly Key[]): string {
     ON CONFLICT DO UPDATE SET ${USAGE_FIGURES.map((name) => `${name} = excluded.${name}`).join(', ')}`;
 }
 
-/** A figure that is not negative, rounded up to the next 2^n or 3 * 2^n: at most half above it, and seldom another. */
+/** A figure, rounded up to the next power of two: less than twice the figure, and seldom another. */
 function roundedUp(figure: string): string {
-  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER) - 1))`;
-  return `CASE WHEN ${figure} <= 2 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
+  const step = `(1 << MIN(60, CAST(LOG2(${figure}) AS INTEGER)))`;
+  return `CASE WHEN ${figure} <= 1 THEN MAX(${figure}, 0) ELSE (${figure} + ${step} - 1) / ${step} * ${step} END`;
 }
 
 /** The bounds of every span with a change, from the running totals before its end and before its start. */
@@ -296,7 +299,7 @@ export const ERASE_HOURS: readonly string[] = [
   noteChanges(`SELECT ${[...DIMENSIONS, "''", 'hour_ms', ...USAGE_FIGURES.map((name) => `-${name}`)].join(', ')}
    FROM usage_hours WHERE organization_id = ?1 AND customer_id = ?2 LIMIT ${ERASED_HOURS_MAX}`),
   ...ROLL_UPS.filter((rollUp) => !isOfCustomers(rollUp)).flatMap((rollUp) => [addChanges(rollUp), forgetEmpty(rollUp)]),
-  `WITH ${NOTED_CHANGES} DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
+  `${NOTED_CHANGES} DELETE FROM usage_hours WHERE (${DIMENSIONS.join(', ')}, hour_ms) IN (SELECT ${DIMENSIONS.join(', ')}, hour_ms FROM usage_changes)
    RETURNING 1`,
   FORGET_CHANGES,
 ];
@@ -310,7 +313,7 @@ export const TOTALS_OF_CUSTOMERS = KEPT.filter((rollUp) => isOfCustomers(rollUp)
 function forgetEmpty(rollUp: RollUp): string {
   const { table, keys, unit } = rollUp;
   const source = keys.includes('dimension') ? BY_DIMENSION : 'usage_changes';
-  return `WITH ${NOTED_CHANGES} DELETE FROM ${table} WHERE calls = 0
+  return `${NOTED_CHANGES} DELETE FROM ${table} WHERE calls = 0
     AND (${rollUpKey(rollUp).join(', ')}) IN (SELECT ${[...keys, STARTS[unit].of].join(', ')} FROM ${source})`;
 }
 

@@ -254,10 +254,10 @@ function pairs(): [name: string, kept: string, summed: string][] {
   ];
 }
 
-/** The spans that a customer used, with whether their bounds are what they may be: the cost, or at most half above it. */
+/** The spans that a customer used, with whether their bounds are what they may be: at least the cost, and less than twice it. */
 function boundsOf(keys: string): [name: string, kept: string, summed: string] {
   const table = keys.includes('feature') ? 'feature_cost_bounds' : 'customer_cost_bounds';
-  const isBound = (figure: string, bound: string) => `${figure} <= ${bound} AND ${bound} <= 1.5 * ${figure}`;
+  const isBound = (figure: string, bound: string) => `${figure} <= ${bound} AND ${bound} <= 2.0 * ${figure}`;
   const start = `hour_ms / (weeks * ${WEEK}) * (weeks * ${WEEK})`;
   const sums = `(SELECT ${keys}, weeks, ${start} AS start_ms, SUM(cost_usd) * 1000000000 + SUM(cost_rest_nano_usd) AS cost, SUM(calls) AS calls
     FROM usage_hours CROSS JOIN (SELECT 1 AS weeks UNION ALL SELECT 16) GROUP BY ${keys}, weeks, start_ms)`;
