@@ -1,6 +1,6 @@
 /**
  * The figures that the list of customers shows beside the rows of one page: cost of 30 days by day and against the 30
- * days before, margin, failed calls, models that end.
+ * days before, margin, failed calls, models that end, and the beginning of its usage period.
  */
 
 import { usageKeptSinceMs } from '../../config/kept-part.ts';
