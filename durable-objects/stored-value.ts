@@ -1,10 +1,9 @@
 /**
- * What objects store by key, each value with its version, and the size limits of their storage. Cloudflare takes 2 MB for a key with its value, and for a row of a table (its
- * limits of SQLite-backed objects); a local workerd takes more, so the bound is checked here before anything is
- * written.
+ * Values that objects store by key, each with its version, and the check that a value fits into an object's storage.
  *
- * Parsing refuses or shortens values that a caller could make larger. A value that arrives here and does not fit is a
- * bug.
+ * Cloudflare stores at most 2 MB in a row, and in a key with its value. A local workerd stores more, so the size is
+ * checked here, before a value is written. Earlier checks refuse or shorten what callers send: a value that is too large
+ * here is a bug.
  */
 import { assertKnown } from './newer-state.ts';
 

@@ -89,13 +89,12 @@ export function showForecast(data: Data<'readOrganizationForecast'>): string {
 type Call = Data<'readOrganizationCall'>;
 type ChargeLine = NonNullable<Call['chargeLines']>[number];
 
-/** The state of a call without a cost. */
-const STATES: Readonly<Record<Call['status'], string>> = {
-  IN_PROGRESS: 'in progress: it has begun and not ended',
-  COMPLETED: 'completed',
-  FAILED: 'failed: it consumed what it reported',
-  TIMEOUT: 'timed out: its end was not reported in time',
-  NOT_ALLOWED: 'not allowed: the plan, a limit or the balance did not admit it, and nothing was consumed',
+/** What a status means, if its name does not say it. */
+const MEANINGS: Readonly<Partial<Record<Call['status'], string>>> = {
+  IN_PROGRESS: 'the call has begun and not ended',
+  FAILED: 'the call consumed what it reported',
+  TIMEOUT: 'the end of the call was not reported in time',
+  NOT_ALLOWED: 'the plan, a limit or the balance did not admit the call, and nothing was consumed',
 };
 
 export function showCall(call: Call): string {
@@ -105,7 +104,7 @@ export function showCall(call: Call): string {
       Call: call.callId,
       Customer: call.customerId,
       User: call.customerUserId ?? undefined,
-      State: `${call.status}, ${STATES[call.status]}`,
+      State: [call.status, MEANINGS[call.status]].filter(Boolean).join(': '),
       Denied: call.denial && denied(call.denial),
       Began: call.startTime,
       Ended: call.endTime,

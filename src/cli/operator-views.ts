@@ -7,6 +7,7 @@
 import { alertThresholds } from '../domain/alerts.ts';
 import { formatUsd, nanoFromUsd, parseUsd } from '../domain/money.ts';
 import { isProvisional } from '../domain/usage.ts';
+import { eventText } from '../events/event-text.ts';
 import type { Data } from './operator-client.ts';
 import {
   type Addends,
@@ -28,8 +29,9 @@ type JsonObject = Record<string, unknown>;
 export function describe(data: unknown): string {
   if (!isObject(data)) return show(data);
   const { warnings, ...members } = data;
-  const plain = Object.entries(members).filter(([, value]) => !isDeep(value));
-  const deep = Object.entries(members).filter(([, value]) => isDeep(value));
+  const shown = Object.entries(members).filter(([field]) => !isToldBefore(field, Object.keys(members)));
+  const plain = shown.filter(([, value]) => !isDeep(value));
+  const deep = shown.filter(([, value]) => isDeep(value));
   const head = pairs(Object.fromEntries(plain.map(([field, value]) => [columnLabel(field), showField(field, value)])));
   return [
     head,
@@ -42,8 +44,13 @@ export function describe(data: unknown): string {
 
 function describeMember(value: unknown): string {
   if (!Array.isArray(value)) return describe(value);
-  const fields = new Set(value.flatMap((item) => Object.keys(item)));
-  return table<JsonObject>(value, fieldColumns([...fields]));
+  const fields = [...new Set<string>(value.flatMap((item) => Object.keys(item)))];
+  return table<JsonObject>(value, fieldColumns(fields.filter((field) => !isToldBefore(field, fields))));
+}
+
+/** Whether the field has an amount in nano-USD that another field has in USD. */
+function isToldBefore(field: string, fields: readonly string[]): boolean {
+  return field.endsWith('UsdNano') && fields.includes(field.replace(/UsdNano$/, 'USD'));
 }
 
 /** Columns named after their fields. */
@@ -177,8 +184,8 @@ export const KEY_COLUMNS: Columns<Data<'listKeys'>['items'][number]> = {
 export const EVENT_COLUMNS: Columns<Data<'readOrganizationEvents'>['items'][number]> = {
   When: ({ timestamp }) => timestamp,
   Type: ({ type }) => type,
-  Data: ({ data }) =>
-    Object.entries(data).map(([name, value]) => `${name} ${Array.isArray(value) ? shownList(value) : value}`),
+  Customer: ({ data }) => ('customerId' in data ? data.customerId : null),
+  What: ({ type, data }) => eventText(type, data),
 };
 
 export const WEBHOOK_COLUMNS: Columns<Data<'listWebhooks'>['items'][number]> = {
@@ -205,11 +212,6 @@ export const DELIVERY_COLUMNS: Columns<Data<'listDeliveries'>['items'][number]> 
 export function showSecret(data: { secret?: string | undefined }): string {
   const shown = describe(data);
   return data.secret === undefined ? shown : `${shown}\n\nThe secret is shown this once: keep it now.`;
-}
-
-/** Reasons of an event have a message; other lists have plain values. */
-function shownList(values: readonly unknown[]): string {
-  return values.map((one) => (one as { message?: string }).message ?? String(one)).join('; ');
 }
 
 type CustomerState = Data<'cancelCustomer'>;

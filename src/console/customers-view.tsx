@@ -202,6 +202,7 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine; nowMs: nu
     `${organizationPath(organizationId, 'calls')}?${new URLSearchParams({ customerId, ...query })}`;
   const failed = figures && figures.recentCalls > 0 ? figures.recentlyFailed / figures.recentCalls : 0;
   const ending = figures?.endingModels ?? [];
+  const periodFrom = figures?.periodFromMs == null ? {} : { from: new Date(figures.periodFromMs).toISOString() };
   const states = [
     canceled && <Badge tone="bad">canceled</Badge>,
     onCredit && (
@@ -212,7 +213,7 @@ const States: FC<{ organizationId: OrganizationId; line: CustomerLine; nowMs: nu
     ),
     denied && (
       <Badge tone="warn">
-        <a href={calls({ status: 'NOT_ALLOWED' })}>denied in this period</a>
+        <a href={calls({ status: 'NOT_ALLOWED', ...periodFrom })}>denied in this period</a>
       </Badge>
     ),
     failed >= FAILING_SHARE && (

@@ -1,5 +1,5 @@
 /**
- * A sentence as parts: text, figures, and the things that it mentions. How a part is shown is each reader's: the console
+ * A sentence as parts: text, figures, and the things that it mentions. Each reader decides how a part is shown: the console
  * formats figures and links things to their pages, a message for Slack is text.
  */
 

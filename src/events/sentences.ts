@@ -1,6 +1,6 @@
 /**
- * What each type of event says, in one sentence: on the console, and in a message for Slack. Pure, and exhaustive over the
- * types. A sentence does not name the customer: each reader shows beside it whom it is about.
+ * What each type of event says, in one sentence: on the console, on the command line, in a message for Slack. Pure, and
+ * exhaustive over the types. A sentence does not name the customer: each reader shows beside it whom it is about.
  */
 
 import type { EventData, EventType } from '../contract/event-data.ts';

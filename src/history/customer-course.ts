@@ -1,5 +1,6 @@
 /**
- * Recent activity of the customers of a page, from D1: the cost of days, failed calls, and their use of some models.
+ * Recent activity of the customers of a page, from D1: the cost of days, failed calls, their use of some models,
+ * and the beginning of their usage period.
  */
 
 import { sql } from 'drizzle-orm';
@@ -7,10 +8,12 @@ import { database, prepare } from '../config/database.ts';
 import type { CustomerId, OrganizationId } from '../domain/ids.ts';
 import { type NanoUsd, nanoOfParts } from '../domain/money.ts';
 import type { Env } from '../env.ts';
-import { customerDays } from './schema/index.ts';
+import { customerDays, customers } from './schema/index.ts';
 import { totalsBefore } from './usage-figures.ts';
 
 export interface CustomerCourse {
+  /** The beginning of the usage period; `null` if D1 does not know the customer yet. */
+  periodFromMs: number | null;
   /** Between each border and the next. */
   spans: { costNanoUsd: NanoUsd; calls: number; unpricedCalls: number }[];
   /** The completed and failed calls since a UTC day. */
@@ -48,6 +51,7 @@ export async function readCustomerCourses(
     customerIds.map((customerId) => [
       customerId,
       {
+        periodFromMs: null,
         spans: borders.slice(1).map(() => ({ costNanoUsd: 0n, calls: 0, unpricedCalls: 0 })),
         recentCalls: 0,
         recentlyFailed: 0,
@@ -70,12 +74,18 @@ export async function readCustomerCourses(
     FROM ${customerDays} INDEXED BY customer_days_by_model
     WHERE ${ofOrganization} AND paid_model IN (SELECT value FROM json_each(${JSON.stringify(models)}))
       AND customer_id IN (SELECT value FROM ${ids}) AND day_ms >= ${modelsSinceMs} AND calls > 0 GROUP BY 1`;
-  const queries = models.length > 0 ? [totals, ended, used] : [totals, ended];
+  const periods = sql`SELECT customer_id AS customerId, CAST(last_replenished_at_ms AS TEXT) AS value FROM ${customers}
+    WHERE ${ofOrganization} AND customer_id IN (SELECT value FROM ${ids})`;
+  const queries = [totals, ended, periods, ...(models.length > 0 ? [used] : [])];
   const results = await db.$client.batch<Row>(queries.map((query) => prepare(db, query)));
-  const [ofTotals = [], ofEnded = [], ofUsed = []] = results.map((result) => result.results);
+  const [ofTotals = [], ofEnded = [], ofPeriods = [], ofUsed = []] = results.map((result) => result.results);
   for (const { customerId, value } of ofTotals) {
     const course = courses.get(customerId);
     if (course) course.spans = splitSpans(borders.length, JSON.parse(value) as Total[]);
+  }
+  for (const { customerId, value } of ofPeriods) {
+    const course = courses.get(customerId);
+    if (course) course.periodFromMs = Number(value);
   }
   for (const { customerId, value } of ofEnded) {
     const [calls, failed] = JSON.parse(value) as [number, number];

@@ -57,7 +57,7 @@ test('from nothing to an erased customer', async () => {
     `The newest call, ${denied} (customer alice), is NOT_ALLOWED.`,
   );
   const call = await shown(['calls', 'show', org, denied]);
-  expect(call).toMatch(/^State +NOT_ALLOWED, not allowed: /m);
+  expect(call).toMatch(/^State +NOT_ALLOWED: the plan, a limit or the balance did not admit the call/m);
   expect(call).toMatch(/^Denied +ALLOWANCE_EXHAUSTED: 0 of 0 premiumCalls were used; asked for premium$/m);
   expect(call).toMatch(/^Cost +NOT_ALLOWED$/m);
 
@@ -89,6 +89,13 @@ test('from nothing to an erased customer', async () => {
   expect(anomalies).toContain('customers looked at');
   expect(context).toMatchObject({ customerId: 'alice' });
   expect(radar).toContain('Catalog');
+
+  const events = () => shown(['organizations', 'events', org]);
+  await until(async () => (await events()).includes('customer.replenished'));
+  expect(await events()).toMatch(/^\S+ +customer\.replenished +alice +\S.*\.$/m);
+  expect((await shown(['compression', 'summary', org])).match(/^Cost avoided.*$/gm)).toEqual([
+    expect.stringMatching(/^Cost avoided USD +\$0$/),
+  ]);
 
   expect(await run(['customers', 'erase', org, 'alice'])).toMatchObject({ code: 2 });
   expect(await shown(['customers', 'erase', org, 'alice', '--yes'])).toMatch(/^Erased +alice$/m);

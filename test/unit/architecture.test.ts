@@ -193,6 +193,7 @@ const ROOMS: Record<string, { holds: string; imports: string[] }> = {
     holds: "the commands of a developer's and an operator's machine",
     imports: [
       'site',
+      'events',
       'catalog',
       'vendors',
       'contract',

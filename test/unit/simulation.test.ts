@@ -88,7 +88,7 @@ describe('the deployment', () => {
     expect(largestShare(3)).toBeCloseTo(6 / 11);
     expect(amplitudeOf(3)).toBe(0.5);
     expect(PEAK_BY_MEAN).toBeCloseTo(1.53, 2);
-    // Of 6, 3 and 2, what is beyond 2 is 4 and 1.
+    // The amounts are 6, 3 and 2: 4 and 1 are beyond 2.
     expect(shareBeyond(3, 6, 2)).toBeCloseTo(5 / 11);
     expect(shareBeyond(3, 6, 7)).toBe(0);
   });

@@ -82,6 +82,8 @@ test('a denied call has one name, and so has the customer whose calls are denied
   const customers = await visitor.read(own('/customers'));
   expect(customers.text).toMatch(/Denied in this usage period 1/);
   expect(customers.text).toContain('denied in this period');
+  // The link leads to those of the period alone.
+  expect(customers.html).toMatch(/status=NOT_ALLOWED&amp;from=\d{4}-[^"]+">denied in this period/);
 });
 
 test('each filter of customers names its time, and the failed calls that it leads to are of that time', async () => {

@@ -165,7 +165,7 @@ export const keyUsedUp = () =>
 export const storageFull = () =>
   refuse(
     'SERVICE_UNAVAILABLE',
-    'what is kept of the customer for retries and for what is under way fills its storage; open calls can still end, and there is room again when what is older than 48 hours is removed',
+    "the customer's storage is full; open calls can still end. Retry later: answers for retries are removed after 48 hours, which makes room",
     { members: { reason: 'STORAGE_FULL' }, retryAfterSeconds: STORAGE_RETRY_SECONDS },
   );
 

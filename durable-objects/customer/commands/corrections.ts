@@ -369,13 +369,12 @@ const changedMeanwhile = () =>
   refuse('SERVICE_UNAVAILABLE', 'another correction of the call came first; retry', {
     retryAfterSeconds: AT_ONCE_SECONDS,
   });
-/** The object knows of a correction that D1 does not have yet. */
-/** Whether the record is older than the call, because it is D1's and D1 is behind. */
+/** Whether the record, which came from D1, is older than the call: D1 does not have the last correction yet. */
 export function isHistoryBehind({ store }: Context, { callId, revision }: Call): boolean {
   return revision < Math.max(store.corrections.revision(callId), store.pastCall(callId)?.revision ?? 0);
 }
 
 export const historyBehind = () =>
-  refuse('SERVICE_UNAVAILABLE', 'the history does not have the last change of it yet; retry', {
+  refuse('SERVICE_UNAVAILABLE', 'the last change has not reached the history yet; retry', {
     retryAfterSeconds: BEHIND_SECONDS,
   });

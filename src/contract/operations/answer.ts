@@ -22,29 +22,44 @@ export type ListedRefusal<O extends Operation> = O extends { refusals: readonly 
   ? Code
   : never;
 
+/** The refusals that follow from an operation's form: the types read what each function finds. */
+const FORMS = {
+  BAD_REQUEST: (
+    operation: Operation,
+  ): operation is Operation & ({ params: z.ZodType } | { query: z.ZodType } | { body: z.ZodType }) =>
+    Boolean(operation.params || operation.query || operation.body),
+  NOT_FOUND: (operation: Operation): operation is Operation & { params: { shape: { org: unknown } } } =>
+    operation.params !== undefined && 'org' in operation.params.shape,
+  IDEMPOTENCY_KEY_CONFLICT: (
+    operation: Operation,
+  ): operation is Operation & { method: 'POST'; security: { kind: 'operator' } } =>
+    operation.method === 'POST' && operation.security.kind === 'operator',
+} satisfies Partial<Record<ErrorCode, (operation: Operation) => boolean>>;
+type FormCode = keyof typeof FORMS;
+type Finds<Form extends Operation> = (operation: Operation) => operation is Form;
+type WithForm<Code extends FormCode> = (typeof FORMS)[Code] extends Finds<infer Form> ? Form : never;
+
 type RefusalOfForm<O extends Operation> =
   | 'SERVICE_UNAVAILABLE'
-  | (O extends { params: z.ZodType } | { query: z.ZodType } | { body: z.ZodType } ? 'BAD_REQUEST' : never)
-  | (O extends { params: { shape: { org: unknown } } } ? 'NOT_FOUND' : never)
-  | (O extends { method: 'POST'; security: { kind: 'operator' } } ? 'IDEMPOTENCY_KEY_CONFLICT' : never);
+  | { [Code in FormCode]: O extends WithForm<Code> ? Code : never }[FormCode];
 
 export type AnswerOf<O extends Operation> = Answer<DataOf<O>, CodeOf<O>, RefusalOf<O>>;
 
 /** Every code that refuses a request of an operation: of its form, of the checks before its use case, of its entry. */
-export function refusalCodes({ security, method, params, query, body, refusals = [] }: Operation): ErrorCode[] {
+export function refusalCodes(operation: Operation): ErrorCode[] {
+  const { security, method, body, refusals = [] } = operation;
   const isOperator = security.kind === 'operator';
   const takesSessions = security.kind === 'apiKey' && security.clientScope !== undefined;
   const codes = new Set<ErrorCode>([
     ...refusals,
+    ...(Object.keys(FORMS) as FormCode[]).filter((code) => FORMS[code](operation)),
     ...(isOperator
       ? (['OPERATOR_ROLE_REQUIRED', 'CROSS_SITE_REQUEST'] as const)
       : (['API_KEY_SCOPE_REQUIRED', 'NOT_ACCEPTABLE'] as const)),
     // A POST may have an idempotency key, which has a form too.
-    ...(params || query || body || method === 'POST' ? (['BAD_REQUEST'] as const) : []),
+    ...(method === 'POST' ? (['BAD_REQUEST'] as const) : []),
     ...(body ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
     ...(body && takesSessions ? (['FIELD_NOT_ALLOWED', 'CUSTOMER_FORBIDDEN'] as const) : []),
-    ...(params && 'org' in params.shape ? (['NOT_FOUND'] as const) : []),
-    ...(method === 'POST' && isOperator ? (['IDEMPOTENCY_KEY_CONFLICT'] as const) : []),
     ...(['UNAUTHORIZED', 'RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const),
   ]);
   return (Object.keys(ERROR_STATUS) as ErrorCode[]).filter((code) => codes.has(code));

@@ -1,6 +1,6 @@
 /**
- * Whether changes of the organization wait in its database's projectors for too long: reported once, until none does
- * any more.
+ * Reports once that changes of the organization wait too long in its database's projectors. It reports again only after
+ * none waited.
  */
 
 import { findDatabaseName } from '../../config/database.ts';

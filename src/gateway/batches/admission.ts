@@ -1,5 +1,6 @@
 /**
- * Decides whether a batch may begin. The vendor runs its lines without Callmeter, so they are judged before.
+ * Decides whether a batch may begin. The vendor runs its lines without asking Callmeter, so the decision is made
+ * before the vendor has them.
  *
  * The whole input is read to find the tiers and capabilities that the lines use, and the most that they may cost. The
  * customer's object then decides, and holds that amount (`domain/batch-hold.ts`). The usage of the lines is recorded

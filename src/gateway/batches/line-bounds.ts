@@ -1,8 +1,8 @@
 /**
  * The most that the lines of a batch may cost and answer, before the vendor runs them.
  *
- * The vendor runs the file as it is. So the line itself bounds its output, or else its model does; if neither does,
- * `OUTPUT_TOKENS_MAX_DEFAULT` stands for the bound, and the answer may exceed it.
+ * The vendor runs the file as it is, so Callmeter cannot limit an answer. The limit is the line's own, or its model's; if
+ * neither has one, `OUTPUT_TOKENS_MAX_DEFAULT` is assumed, and the answer may exceed it.
  */
 import type { ModelLimits } from '../../catalog/limits.ts';
 import type { Lines, LinesByTier } from '../../domain/batch-hold.ts';

@@ -1,9 +1,9 @@
 /**
  * The message of a chat completion with the content of the blocks of Anthropic's answer.
  *
- * `reasoning_content` is for people. `thinking_blocks` go back with the message, as in other gateways. If an answer
- * cannot be rebuilt from these, the text and the tool calls, `content_blocks` has its blocks unchanged: an answer that
- * searched the web, or that was thinking between its parts.
+ * `reasoning_content` is for people. Callers send `thinking_blocks` back with the message, as with other gateways. An answer
+ * that searched the web, or that was thinking between its parts, cannot be rebuilt from thinking blocks, text and tool
+ * calls: `content_blocks` has its blocks unchanged.
  */
 import type { ChatCompletionMessage } from 'openai/resources/chat/completions';
 import { callerToolId } from '../../vendors/tool-ids.ts';

@@ -2,8 +2,8 @@
  * A series at several resolutions: an anomaly of one hour is invisible in its day, and an anomaly of a day is too weak
  * in each of its hours.
  *
- * Quarters of a day and days follow UTC, so that an episode begins at the same moment in each reading. Only a series
- * with less than two weeks of them has days that end with the series.
+ * Quarters of a day and days follow UTC, so that an episode begins at the same moment in each reading. If a series
+ * has less than two weeks of such days, its days end with the series instead.
  */
 
 import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';

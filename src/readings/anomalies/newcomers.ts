@@ -1,8 +1,8 @@
 /**
  * New expensive models and features: one that was never used before and immediately takes a large share of the spend.
  *
- * Models and features of the first two weeks of a series are known. A new one is judged by the week after its first
- * use.
+ * What was used in the first two weeks of a series is not new. A new model or feature is judged by the week after its
+ * first use.
  */
 
 import { ANOMALY_DAYS_MIN } from '../../contract/readings.ts';

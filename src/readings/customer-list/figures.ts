@@ -1,6 +1,6 @@
 /**
  * The figures that the list of customers shows beside the rows of one page: cost of 30 days by day and against the 30
- * days before, margin, failed calls, models that end.
+ * days before, margin, failed calls, models that end, and the beginning of its usage period.
  */
 
 import { usageKeptSinceMs } from '../../config/kept-part.ts';
@@ -13,6 +13,8 @@ import type { RadarModel } from '../radar/models.ts';
 import { COST_DAYS, failedSince, type ListScope, sinceDays } from './filters.ts';
 
 export interface CustomerFigures {
+  /** The beginning of the usage period; `null` if D1 does not know the customer yet. */
+  periodFromMs: number | null;
   /** The cost of the last 30 UTC days, today included. */
   costNanoUsd: NanoUsd;
   calls: number;
@@ -62,13 +64,14 @@ export async function readCustomerFigures(
 }
 
 function buildFigures(
-  { spans, models, recentCalls, recentlyFailed }: CustomerCourse,
+  { periodFromMs, spans, models, recentCalls, recentlyFailed }: CustomerCourse,
   ending: ReadonlyMap<string, RadarModel>,
   isKept: boolean,
 ): Omit<CustomerFigures, 'earnings'> {
   // The first two are the days before, and the time between them and the present days.
   const [before, , ...days] = spans;
   return {
+    periodFromMs,
     costNanoUsd: days.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0n),
     calls: days.reduce((sum, { calls }) => sum + calls, 0),
     unpricedCalls: days.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0),

@@ -1,6 +1,7 @@
 /**
  * The time at which a quantity is used up: at the forecast pace, and the instants between which it happens with 80
- * percent probability. Only for a metric that draws on exactly one allowance or balance: several have no common end.
+ * percent probability. It is known only for a metric that draws on exactly one allowance or balance: several have no
+ * common end.
  *
  * Used up does not mean interrupted: credit, pay-as-you-go or the plan's policy may continue the service.
  */

@@ -69,7 +69,7 @@ function cardStyles(table: string): string {
   ${table} > tbody > tr > .in-title { order: 0; flex: 1 1 50%; font-size: 14px; }
   ${table} > tbody > tr > .in-figure { order: 1; margin-left: auto; font-size: 14px; font-weight: 560; }
   ${table} > tbody > tr > :is(.in-figure, .in-detail)[data-label]:not([data-label=""])::before { content: attr(data-label) " "; color: var(--quiet); font-weight: 400; font-size: 12.5px; }
-  ${table} > tbody > tr > .in-detail:has(> .badge:first-child, > span > .badge:first-child)::before { content: none; }
+  ${table} > tbody > tr > .in-detail:has(> .badge:first-child, > span > .badge:first-child, > .tags)::before { content: none; }
   ${table} > tbody > tr > :is(.in-hidden, :empty, :has(> .nothing:only-child):not(.sorted)) { display: none; }
   ${table} :is(td, th) :is(.sub, .hint) { display: inline; margin-left: 5px; }
   ${table} .in-detail > div { display: inline; }

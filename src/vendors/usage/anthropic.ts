@@ -2,8 +2,8 @@
  * Usage in Anthropic's messages, whole and streamed.
  *
  * Anthropic's `input_tokens` excludes cache reads and writes; ours includes them. In a stream, `message_start` has the
- * figures of the prompt, and every `message_delta` has totals so far, and the highest totals count. `iterations.ts`
- * reads the figures that `iterations` adds to the totals. A request that was refused before any output is not billed,
+ * figures of the prompt, and every `message_delta` has the totals so far: the highest are read. `iterations.ts` reads the
+ * figures that `iterations` adds to the totals. A request that was refused before any output is not billed,
  * whatever tokens it reports. Source: platform.claude.com/docs/en/build-with-claude/refusals-and-fallback.
  */
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';

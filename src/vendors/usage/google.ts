@@ -2,8 +2,8 @@
  * Usage in Google's generateContent, whole and streamed.
  *
  * `promptTokenCount` includes cached content. `candidatesTokenCount` excludes thoughts; ours includes them. What tools
- * add to the prompt counts as input. Google omits zeros. In a stream every chunk repeats the totals so far, and the last may
- * have none: the highest count.
+ * add to the prompt counts as input. Google omits zeros. In a stream every chunk has the totals so far, and the last may
+ * have none, so the highest totals are read.
  */
 import type { UnclearFigure } from '../../domain/unclear-usage.ts';
 import {

@@ -2,10 +2,10 @@
  * The figures that the iterations in Anthropic's usage add to its totals: those of the model that answered, and parts
  * at other models.
  *
- * According to Anthropic's documents, the totals belong to the model that answered. An advisor is billed at its own
- * model; an attempt that its model declined (`fallbacks`) too, unless it was declined before any output for a reason
- * that is not billed; a compaction is billed at the model of the message. The totals have only the input of the first
- * iteration if several ran, and each is billed. An iteration of an unknown kind is billed as a part.
+ * Anthropic's documents say: the totals belong to the model that answered. If it ran several iterations, the totals have
+ * only the input of the first, and each one is billed. An advisor is billed at its own model. An attempt that a model
+ * declined (`fallbacks`) is billed at that model, unless it was declined before any output for a reason that is not
+ * billed. A compaction is billed at the model of the message. An iteration of an unknown kind is billed as a part.
  * https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool#usage-and-billing
  * https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#how-refusals-are-billed
  */

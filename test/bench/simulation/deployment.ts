@@ -43,7 +43,7 @@ export interface Answer {
   largestRowsPerSecond: number;
   loads: Load[];
   pastShare: number;
-  /** Of a million calls, without what the plan includes. */
+  /** Each part's dollars for a million calls, without what the plan includes. */
   dollars: Record<Part, number>;
   dollarsPerMonth: number;
 }
