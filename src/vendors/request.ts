@@ -11,7 +11,7 @@ import { isConnectionHeader } from '../domain/vendor-headers.ts';
 import { hasTooManyValues, JSON_VALUES_MAX, parseAnswer } from '../platform/json.ts';
 import { SERVICE_VERSION } from '../platform/version.ts';
 import { HELD_BYTES_MAX, HeldBytes } from './answer-memory.ts';
-import { type ByteSource, ReplayedBytes } from './byte-source.ts';
+import { type ByteSource, ReplayedBytes, readBody } from './byte-source.ts';
 import { type Opening, readOpening } from './opening.ts';
 import { PassedBody } from './passed-body.ts';
 import type { Presence } from './presence.ts';
@@ -174,7 +174,7 @@ async function toVendorResult(responseType: VendorRequest['responseType'], respo
     message,
   });
   if (responseType === 'stream' && ok) return { kind: 'stream', status, headers, body };
-  const reader = body.getReader();
+  const reader = readBody(body);
   if (!ok || responseType === 'json' || responseType === 'text') {
     const whole = await readWhole(reader, headers);
     if (typeof whole !== 'string') return tooLarge(whole, TOO_LARGE);
@@ -244,7 +244,7 @@ async function readWhole(reader: ByteSource, headers: Headers): Promise<string |
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return decodeChunks(chunks);
-      chunks.push(value);
+      chunks.push(value.slice());
       if (!memory.take(value.byteLength)) return await readPassing(chunks, reader, headers);
     }
   } finally {
@@ -283,7 +283,7 @@ async function readHeld(reader: ByteSource): Promise<string | ByteSource> {
     for (let bytes = 0; ; ) {
       const { done, value } = await reader.read();
       if (done) return decodeChunks(chunks);
-      chunks.push(value);
+      chunks.push(value.slice());
       bytes += value.byteLength;
       if (bytes <= WHOLE_BYTES_MAX && memory.take(value.byteLength)) continue;
       // A slow caller keeps the bytes that were read.

@@ -263,7 +263,9 @@ class MeteredStream {
 
   async #take(chunk: Uint8Array): Promise<Uint8Array> {
     if (!this.#byEvent || !this.#events) this.#usage.push(chunk);
-    return this.#byEvent ? this.#pass(this.#blocks.push(chunk)) : chunk;
+    const passed = this.#byEvent ? await this.#pass(this.#blocks.push(chunk)) : chunk;
+    // The caller may take it later than the source needs its memory.
+    return passed.buffer === chunk.buffer ? passed.slice() : passed;
   }
 
   async #takeRest(): Promise<Uint8Array> {

@@ -2,6 +2,7 @@
  * The shared parts of the tests of metered streams: vendors' streams under a test's own control, events of chat
  * completions, and a metered stream with its reported outcomes.
  */
+import type { ByteSource } from '../../src/vendors/byte-source.ts';
 import { type MeterOptions, meterStream, type StreamOutcome } from '../../src/vendors/tee.ts';
 import { WrittenTokens } from '../../src/vendors/written-tokens.ts';
 
@@ -13,10 +14,10 @@ export interface Metered {
   ended: Promise<StreamOutcome>;
 }
 
-export function meter(body: ReadableStream<Uint8Array>, options: Partial<MeterOptions> = {}): Metered {
+export function meter(body: ReadableStream<Uint8Array> | ByteSource, options: Partial<MeterOptions> = {}): Metered {
   const outcomes: StreamOutcome[] = [];
   const { promise: ended, resolve } = Promise.withResolvers<StreamOutcome>();
-  const stream = meterStream(body.getReader(), {
+  const stream = meterStream('getReader' in body ? body.getReader() : body, {
     idleTimeoutMs: 2_000,
     drainMsMax: 2_000,
     bytesMax: 1_000_000,

@@ -1,6 +1,10 @@
-/** An answer whose beginning was read already is read again from its first byte, part by part. */
+/**
+ * An answer is read part by part, and one whose beginning was read already from its first byte again. Parts may share
+ * their memory, and the caller's never do.
+ */
 import { describe, expect, test } from 'vitest';
-import { type ByteSource, ReplayedBytes } from '../../src/vendors/byte-source.ts';
+import { type ByteSource, ReplayedBytes, readBody } from '../../src/vendors/byte-source.ts';
+import { delta, meter } from '../support/metered-stream.ts';
 
 const part = (byte: number) => ({ done: false, value: Uint8Array.of(byte) }) as const;
 const OVER = { done: true, value: undefined } as const;
@@ -58,4 +62,59 @@ describe('replayed bytes', () => {
     expect(await silent.read()).toEqual(OVER);
     expect([state.canceled, isHeld]).toEqual(['enough', false]);
   });
+});
+
+describe('a body', () => {
+  const bytes = Uint8Array.from({ length: 10_000 }, (_, index) => index);
+
+  /** Everything that a source has, copied part by part. */
+  async function readAll(source: ByteSource): Promise<number[]> {
+    const all: number[] = [];
+    for (let next = await source.read(); !next.done; next = await source.read()) all.push(...next.value);
+    return all;
+  }
+
+  test('is read whole, by the runtime or by a script', async () => {
+    const ofRuntime = new Response(bytes).body as ReadableStream<Uint8Array>;
+    expect(await readAll(readBody(ofRuntime))).toEqual([...bytes]);
+    const ofScript = new ReadableStream<Uint8Array>({
+      start(controller) {
+        controller.enqueue(bytes);
+        controller.close();
+      },
+    });
+    expect(await readAll(readBody(ofScript))).toEqual([...bytes]);
+  });
+
+  test('can be left', async () => {
+    const source = readBody(new Response(bytes).body as ReadableStream<Uint8Array>);
+    await source.read();
+    await source.cancel();
+    expect((await source.read()).done).toBe(true);
+  });
+});
+
+/** A source that has one memory for all of its parts, each of the same length. */
+function sharing(...parts: string[]): ByteSource {
+  const memory = new Uint8Array(parts[0]?.length ?? 0);
+  return {
+    async read() {
+      const text = parts.shift();
+      if (text === undefined) return OVER;
+      new TextEncoder().encodeInto(text, memory);
+      return { done: false, value: memory };
+    },
+    cancel: async () => undefined,
+  };
+}
+
+test.each([
+  ['in whole events', { broken: () => '' }],
+  ['as it comes', {}],
+])('a caller that keeps the parts of a stream %s has them all', async (_, options) => {
+  const stream = [delta('one'), delta('two'), delta('six')];
+  const { stream: metered } = meter(sharing(...stream), options);
+  const kept: Uint8Array[] = [];
+  for await (const part of metered as unknown as AsyncIterable<Uint8Array>) kept.push(part);
+  expect(kept.map((part) => new TextDecoder().decode(part)).join('')).toBe(stream.join(''));
 });
