@@ -6,7 +6,6 @@
  */
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
-import { NEVER_MS } from '../../src/domain/period.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { COUNTED_MS } from './tables/counted-prompts.ts';
 import { FORM_RETENTION_MS } from './tables/forms.ts';
@@ -76,9 +75,8 @@ export function prune(
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
-  const wholeMs = calls.nextToSettleMs();
-  if (wholeMs !== null) return Math.max(Math.min(nextMs ?? NEVER_MS, wholeMs + WHOLE_MS), nowMs + BUSY_INTERVAL_MS);
-  return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
+  const intervalMs = calls.nextToSettleMs() === null ? INTERVAL_MS : BUSY_INTERVAL_MS;
+  return nextMs === null ? null : Math.max(nextMs, nowMs + intervalMs);
 }
 
 /** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
@@ -91,10 +89,7 @@ function makePast({ calls, pastCalls }: Tables, finishedByMs: number): number {
   return seen;
 }
 
-/**
- * When the oldest row of all tables is past its retention; `null` if there are no rows. Calls that are to become past do so in
- * a round after that, or after many calls.
- */
+/** When the oldest row of all tables is past its retention, or may become a past call; `null` if there are no rows. */
 export function nextPruneMs({
   calls,
   batchHolds,
@@ -112,6 +107,7 @@ export function nextPruneMs({
     oldestMs === null ? null : oldestMs + retentionMs;
   const times = [
     after({ oldestMs: keptAnswers.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: calls.nextToSettleMs(), retentionMs: WHOLE_MS }),
     after({ oldestMs: pastCalls.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
     after({ oldestMs: calls.nextToDropMs(), retentionMs: CALL_RETENTION_MS }),
     after({ oldestMs: batchHolds.oldestExpiredMs(), retentionMs: BATCH_HOLD_RETENTION_MS }),

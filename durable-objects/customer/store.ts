@@ -41,7 +41,7 @@ import { SessionRequests } from './session-requests.ts';
 import { StorageSize } from './storage-size.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import { BeginFigures } from './tables/begin-figures.ts';
-import { type CallBeforeChange, type CallEnd, type StoredCall, WHOLE_CALLS } from './tables/calls.ts';
+import type { CallBeforeChange, CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
@@ -57,6 +57,9 @@ import type { UsageHourTable } from './tables/usage-hours.ts';
  * an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
+
+/** So many calls may be more than stay whole: earlier ones become past an hour later. */
+const CALLS_PER_ROUND = 10_000;
 
 /** What is due but for credits, whose expiry depends on what is held of them. */
 type KnownDue = Omit<Due, 'expiryMs'>;
@@ -353,7 +356,7 @@ export class CustomerStore {
     if (before) this.#beginFigures.callEnds(call, before.status);
     this.#pruneBy(nowMs + ANSWER_RETENTION_MS);
     this.#finishedCalls += 1;
-    if (this.#finishedCalls % WHOLE_CALLS === 0) this.#pruneBy(nowMs + WHOLE_MS);
+    if (this.#finishedCalls % CALLS_PER_ROUND === 0) this.#pruneBy(nowMs + WHOLE_MS);
     if (isFree && !isCounted) failedHours.addFull(nowMs);
     if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
     const replaced = this.#replacedBy(before);

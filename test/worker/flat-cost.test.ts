@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { ENTRIES_MAX } from '../../src/domain/payers.ts';
-import { accepted, type Clockwork, type RowsRead, withObject } from '../support/object.ts';
+import { accepted, type Clockwork, type Rows, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { KINDS, SHARED_HASH } from '../support/rows-of-kinds.ts';
 import { usage } from '../unit/fixtures.ts';
@@ -91,7 +91,7 @@ const BOUNDED: Record<string, number> = {
 };
 const rowsMax = (sql: string) => Object.entries(BOUNDED).find(([beginning]) => sql.startsWith(beginning))?.[1] ?? 0;
 
-type Reads = Record<string, RowsRead>;
+type Reads = Record<string, Rows>;
 
 /** Rows that each command reads on each plan, by statement. */
 async function readsBeside(kind: string, count: number): Promise<Reads> {

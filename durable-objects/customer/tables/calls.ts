@@ -51,6 +51,9 @@ type Row = { record: string; begin_fingerprint: string; end_fingerprint: string 
 /** Calls that an object reads which counts them for the first time. */
 const COUNTED_ROWS_MAX = 100_000;
 
+/** Rows that are read at a time to find the first call of a window. */
+const ROWS_READ_MAX = 1_000;
+
 type WalkedRow = {
   row_id: number;
   finished_at_ms: number | null;
@@ -81,8 +84,11 @@ const IS_REPORTED =
   "EXISTS (SELECT 1 FROM charges WHERE kind = 'call' AND subject_id = calls.call_id AND stripe_customer_id IS NOT NULL";
 /** Whether D1 lacks a call, or the billing provider is still to be told of it. */
 const WAITS = `(${IS_CHANGED} OR ${IS_REPORTED} AND due_at_ms < ${NEVER_MS}))`;
-/** The customer's newest calls stay whole: holds and lists read them. */
-export const WHOLE_CALLS = 1_000;
+/**
+ * The customer's newest calls stay whole, as long as calls are kept, which is a GB. To store a call for a week costs less than
+ * to write it anew as a past call, so only customers who would fill their objects have past calls.
+ */
+export const WHOLE_CALLS = 400_000;
 
 export class CallTable {
   readonly #sql: SqlStorage;
@@ -235,14 +241,21 @@ export class CallTable {
 
   /** The first row of the calls that began after that time; `null` if there is none. */
   #firstRowSince(sinceMs: number): number | null {
-    const sql =
-      'SELECT rowid AS rowId, started_at_ms AS startedAtMs, finished_at_ms IS NULL AS isInOrder FROM calls ORDER BY rowid DESC';
     let first: number | null = null;
-    for (const { rowId, startedAtMs, isInOrder } of this.#sql.exec<
-      Record<'rowId' | 'startedAtMs' | 'isInOrder', number>
-    >(sql)) {
-      if (startedAtMs > sinceMs) first = rowId;
-      else if (isInOrder === 1) break;
+    for (let before: number | null = NEVER_MS; before !== null; ) {
+      const rows: Record<'rowId' | 'startedAtMs' | 'isInOrder', number>[] = this.#sql
+        .exec<Record<'rowId' | 'startedAtMs' | 'isInOrder', number>>(
+          `SELECT rowid AS rowId, started_at_ms AS startedAtMs, finished_at_ms IS NULL AS isInOrder FROM calls
+           WHERE rowid < ? ORDER BY rowid DESC LIMIT ?`,
+          before,
+          ROWS_READ_MAX,
+        )
+        .toArray();
+      before = rows.length < ROWS_READ_MAX ? null : (rows.at(-1)?.rowId ?? null);
+      for (const { rowId, startedAtMs, isInOrder } of rows) {
+        if (startedAtMs > sinceMs) first = rowId;
+        else if (isInOrder === 1) return first;
+      }
     }
     return first;
   }
@@ -297,15 +310,17 @@ export class CallTable {
     const settled: SettledCall[] = [];
     const [afterRow, lastWholeRow] = [this.#placeOf('past'), this.#lastRow() - WHOLE_CALLS];
     let [seen, row] = [0, afterRow];
-    const rows = this.#sql.exec<WalkedRow>(
-      `SELECT rowid AS row_id, ${FINISHED_AT_MS} AS finished_at_ms, ended_at_ms < finished_at_ms AS is_corrected, record,
+    const rows = this.#sql
+      .exec<WalkedRow>(
+        `SELECT rowid AS row_id, ${FINISHED_AT_MS} AS finished_at_ms, ended_at_ms < finished_at_ms AS is_corrected, record,
          begin_fingerprint, end_fingerprint, status NOT IN ('COMPLETED', 'FAILED', 'NOT_ALLOWED') OR ${IS_CHANGED}
            OR ${IS_REPORTED}) OR EXISTS (SELECT 1 FROM awaited_figures WHERE call_id = calls.call_id) AS is_needed
        FROM calls WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?`,
-      afterRow,
-      lastWholeRow,
-      rowsMax,
-    );
+        afterRow,
+        lastWholeRow,
+        rowsMax,
+      )
+      .toArray();
     for (const { row_id, finished_at_ms, is_corrected, is_needed, ...stored } of rows) {
       const isRecent = finished_at_ms !== null && finished_at_ms > finishedByMs;
       // The walk waits for a call that has just ended. One that is open or was corrected just now stays whole.
@@ -333,6 +348,11 @@ export class CallTable {
     const sql = 'SELECT started_at_ms AS at FROM calls WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT 1';
     const [afterRow, lastWholeRow] = [this.#placeOf('past'), this.#lastRow() - WHOLE_CALLS];
     return this.#sql.exec<{ at: number }>(sql, afterRow, lastWholeRow).toArray()[0]?.at ?? null;
+  }
+
+  #firstStartAfter(rowId: number): number | null {
+    const sql = 'SELECT started_at_ms AS at FROM calls WHERE rowid > ? ORDER BY rowid LIMIT 1';
+    return this.#sql.exec<{ at: number }>(sql, rowId).toArray()[0]?.at ?? null;
   }
 
   #lastRow(): number {
@@ -372,18 +392,12 @@ export class CallTable {
   /** Drops calls that began by then, and so have finished within the hour after, unless they are out of order. */
   #dropInOrder(begunByMs: number, rowsMax: number): number {
     const afterRow = this.#placeOf('drop');
-    let [seen, lastRow] = [0, afterRow];
-    const sql = 'SELECT rowid AS rowId, started_at_ms AS startedAtMs FROM calls WHERE rowid > ? ORDER BY rowid LIMIT ?';
-    for (const { rowId, startedAtMs } of this.#sql.exec<Record<'rowId' | 'startedAtMs', number>>(
-      sql,
-      afterRow,
-      rowsMax,
-    )) {
-      if (startedAtMs > begunByMs) break;
-      seen += 1;
-      lastRow = rowId;
-    }
-    if (seen === 0) return 0;
+    if ((this.#firstStartAfter(afterRow) ?? NEVER_MS) > begunByMs) return 0;
+    const sql = `SELECT rowid AS rowId, started_at_ms AS startedAtMs FROM calls WHERE rowid > ? ORDER BY rowid LIMIT ?`;
+    const rows = this.#sql.exec<Record<'rowId' | 'startedAtMs', number>>(sql, afterRow, rowsMax).toArray();
+    const later = rows.findIndex(({ startedAtMs }) => startedAtMs > begunByMs);
+    const seen = later < 0 ? rows.length : later;
+    const lastRow = rows[seen - 1]?.rowId ?? afterRow;
     const inOrder = 'rowid > ? AND rowid <= ? AND ended_at_ms IS NOT NULL AND finished_at_ms IS NULL';
     // What waits is looked at again in an hour.
     const againMs = begunByMs + LONG_MS + HOUR_MS;
@@ -395,8 +409,7 @@ export class CallTable {
 
   /** The time by which the next call is known to have finished that `drop` is to look at; `null` if there is none. */
   nextToDropMs(): number | null {
-    const sql = 'SELECT started_at_ms AS at FROM calls WHERE rowid > ? ORDER BY rowid LIMIT 1';
-    const startedAtMs = this.#sql.exec<{ at: number }>(sql, this.#placeOf('drop')).toArray()[0]?.at ?? null;
+    const startedAtMs = this.#firstStartAfter(this.#placeOf('drop'));
     const outOfOrder = 'SELECT MIN(finished_at_ms) AS at FROM calls WHERE finished_at_ms IS NOT NULL';
     const finishedAtMs = this.#sql.exec<{ at: number | null }>(outOfOrder).one().at;
     const times = [finishedAtMs, startedAtMs === null ? null : startedAtMs + LONG_MS].filter((time) => time !== null);
