@@ -311,4 +311,13 @@ export const MIGRATIONS: readonly Migration[] = [
   -- What was used in the hour under way, as JSON (tables/usage-hours.ts), until it is added to usage_hours.
   ALTER TABLE account ADD COLUMN current_hour TEXT;
   `,
+  `
+  -- When a call ended that keeps its place in the order of begins; finished_at_ms is of the others (tables/calls.ts).
+  ALTER TABLE calls ADD COLUMN ended_at_ms INTEGER;
+  DROP INDEX calls_started;
+
+  -- How far two walks along that order have come: the one that makes past calls, and the one that drops calls.
+  DROP TABLE walks;
+  CREATE TABLE call_walks (walk TEXT PRIMARY KEY, row_id INTEGER NOT NULL) WITHOUT ROWID;
+  `,
 ];

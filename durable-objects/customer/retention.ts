@@ -6,7 +6,6 @@
  */
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
 import { CORRECTION_DAYS_MAX } from '../../src/domain/correction.ts';
-import { NEVER_MS } from '../../src/domain/period.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { COUNTED_MS } from './tables/counted-prompts.ts';
 import { FORM_RETENTION_MS } from './tables/forms.ts';
@@ -53,10 +52,10 @@ export function prune(
   { periodMs, rollingMs, nowMs }: { periodMs: number; rollingMs: number; nowMs: number },
 ): number | null {
   const { calls, batchHolds, countedPrompts, keys, meterEvents, usageHours, deniedHours, ledger, corrections } = tables;
-  const { charges, events, failedHours, forms, outbox, pastCalls } = tables;
+  const { charges, events, failedHours, forms, keptAnswers, outbox, pastCalls } = tables;
   const isCurrent = (outbox.oldestMs() ?? nowMs) >= nowMs - LAG_MS_MAX;
   const written = [
-    dropAnswers(tables, nowMs - ANSWER_RETENTION_MS),
+    keptAnswers.drop(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? makePast(tables, nowMs - Math.max(WHOLE_MS, rollingMs)) : 0,
     pastCalls.dropOld(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, outbox.listedCalls(), ROWS_MAX) : 0,
@@ -76,9 +75,8 @@ export function prune(
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
-  const wholeMs = calls.nextInWalk('past');
-  if (wholeMs !== null) return Math.max(Math.min(nextMs ?? NEVER_MS, wholeMs + WHOLE_MS), nowMs + BUSY_INTERVAL_MS);
-  return nextMs === null ? null : Math.max(nextMs, nowMs + INTERVAL_MS);
+  const intervalMs = calls.nextToSettleMs() === null ? INTERVAL_MS : BUSY_INTERVAL_MS;
+  return nextMs === null ? null : Math.max(nextMs, nowMs + intervalMs);
 }
 
 /** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
@@ -91,20 +89,11 @@ function makePast({ calls, outbox, pastCalls }: Tables, finishedByMs: number): n
   return seen;
 }
 
-/** Returns the number of calls that it looked at. */
-function dropAnswers({ calls, keptAnswers }: Tables, finishedByMs: number): number {
-  const callIds = calls.dropAnswers(finishedByMs, ROWS_MAX);
-  if (callIds.length > 0) keptAnswers.dropOf(callIds);
-  return callIds.length;
-}
-
-/**
- * When the oldest row of all tables is past its retention; `null` if there are no rows. Calls that are to become past do so in
- * a round after that, or after many calls.
- */
+/** When the oldest row of all tables is past its retention, or may become a past call; `null` if there are no rows. */
 export function nextPruneMs({
   calls,
   batchHolds,
+  keptAnswers,
   keys,
   meterEvents,
   usageHours,
@@ -117,9 +106,10 @@ export function nextPruneMs({
   const after = ({ oldestMs, retentionMs }: { oldestMs: number | null; retentionMs: number }) =>
     oldestMs === null ? null : oldestMs + retentionMs;
   const times = [
-    after({ oldestMs: calls.nextInWalk('drop answers'), retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: keptAnswers.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
+    after({ oldestMs: calls.nextToSettleMs(), retentionMs: WHOLE_MS }),
     after({ oldestMs: pastCalls.oldestMs(), retentionMs: ANSWER_RETENTION_MS }),
-    after({ oldestMs: calls.oldestFinishedMs(), retentionMs: CALL_RETENTION_MS }),
+    after({ oldestMs: calls.nextToDropMs(), retentionMs: CALL_RETENTION_MS }),
     after({ oldestMs: batchHolds.oldestExpiredMs(), retentionMs: BATCH_HOLD_RETENTION_MS }),
     after({ oldestMs: meterEvents.oldestMs(), retentionMs: METER_EVENT_RETENTION_MS }),
     after({ oldestMs: ledger.oldestMs(), retentionMs: LEDGER_RETENTION_MS }),

@@ -42,7 +42,7 @@ import { SessionRequests } from './session-requests.ts';
 import { StorageSize } from './storage-size.ts';
 import type { AwaitedFigures } from './tables/awaited-figures.ts';
 import { BeginFigures } from './tables/begin-figures.ts';
-import { type CallBeforeChange, type CallEnd, type StoredCall, WHOLE_CALLS } from './tables/calls.ts';
+import type { CallBeforeChange, CallEnd, StoredCall } from './tables/calls.ts';
 import type { OpenCharge } from './tables/charges.ts';
 import type { CorrectionTable } from './tables/corrections.ts';
 import { openTables, type Tables } from './tables/index.ts';
@@ -58,6 +58,9 @@ import type { UsageHourTable } from './tables/usage-hours.ts';
  * (hand-over.ts). While it is set, an alarm is not moved, so that a customer with one call after the other sets one in this time.
  */
 const OUTBOX_ALARM_MS = 30_000;
+
+/** So many calls may be more than stay whole: earlier ones become past an hour later. */
+const CALLS_PER_ROUND = 10_000;
 
 /** What is due but for credits, whose expiry depends on what is held of them. */
 type KnownDue = Omit<Due, 'expiryMs'>;
@@ -306,9 +309,9 @@ export class CustomerStore {
   }
 
   /** The stored answer of a call's begin or end. */
-  answer(callId: CallId, of: 'begin' | 'end'): string | null {
+  answer(callId: CallId, of: 'begin' | 'end', nowMs: number): string | null {
     const { calls, pastCalls } = this.#tables;
-    const stored = calls.answer(callId, of) ?? pastCalls.answer(callId, of);
+    const stored = calls.answer(callId, of, nowMs - ANSWER_RETENTION_MS) ?? pastCalls.answer(callId, of);
     return stored === null ? null : this.#tables.forms.unpack(stored, callId);
   }
 
@@ -319,9 +322,10 @@ export class CustomerStore {
   insertCall(begun: Call, fingerprint: string, answer: string, nowMs: number): void {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
-    this.#beginFigures.callBegins(call, this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds);
+    const { rollingCalls } = this.account()?.subscription.plan.plan ?? {};
+    const isListed = this.#beginFigures.callBegins(call, rollingCalls?.windowSeconds);
     const place = isUntold ? null : this.#record('call', call.callId, nowMs);
-    this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place);
+    this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place, isListed);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
   }
@@ -331,7 +335,7 @@ export class CustomerStore {
     this.denials.add(nowMs);
     const countedIn = this.#tables.deniedHours.add(nowMs, call.feature ?? '');
     const packed = this.#tables.forms.pack(answer, call.callId, nowMs);
-    this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#pruneBy(nowMs + ANSWER_RETENTION_MS);
     if (countedIn === null) {
       this.#tables.calls.insert(call, fingerprint, packed, this.#enqueue('call', call.callId, nowMs));
     } else {
@@ -360,9 +364,9 @@ export class CustomerStore {
     const call: Call = isCounted ? { ...finished, countedAlone: true } : finished;
     const before = this.#beforeChange(call);
     if (before) this.#beginFigures.callEnds(call, before.status);
-    this.#dueNow().pruneMs ??= nowMs + ANSWER_RETENTION_MS;
+    this.#pruneBy(nowMs + ANSWER_RETENTION_MS);
     this.#finishedCalls += 1;
-    if (this.#finishedCalls % WHOLE_CALLS === 0) this.#pruneBy(nowMs + WHOLE_MS);
+    if (this.#finishedCalls % CALLS_PER_ROUND === 0) this.#pruneBy(nowMs + WHOLE_MS);
     if (isFree && !isCounted) failedHours.addFull(nowMs);
     if (isCounted) this.#enqueue('failed_hour', failedHours.count(...countedOf(call, nowMs), 1), nowMs);
     const replaced = this.#replacedBy(before);
@@ -410,7 +414,7 @@ export class CustomerStore {
   /** Open calls whose deadline has come, at most `rowsMax` of them. */
   callsPastDeadline(nowMs: number, rowsMax: number): Call[] {
     if ((this.#dueNow().deadlineMs ?? NEVER_MS) > nowMs) return [];
-    const overdue = this.#tables.calls.pastDeadline(nowMs, rowsMax);
+    const overdue = this.#tables.calls.pastDeadline(nowMs, this.#beginFigures.pastDeadline(nowMs), rowsMax);
     // The call whose deadline it was has ended: without a new deadline the alarm would fire again and again.
     if (overdue.length === 0) this.refreshDeadline();
     return overdue;
@@ -418,7 +422,13 @@ export class CustomerStore {
 
   /** To be called when overdue calls have been finished: another call's deadline is next. */
   refreshDeadline(): void {
-    this.#dueNow().deadlineMs = this.#tables.calls.nextDeadlineMs();
+    this.#dueNow().deadlineMs = this.#nextDeadlineMs();
+  }
+
+  #nextDeadlineMs(): number | null {
+    const times = [this.#beginFigures.nextDeadlineMs(), this.#tables.calls.nextDeadlineMs()];
+    const nextMs = Math.min(...times.map((time) => time ?? NEVER_MS));
+    return nextMs === NEVER_MS ? null : nextMs;
   }
 
   batchHold(requestName: string): BatchHold | null {
@@ -663,7 +673,7 @@ export class CustomerStore {
   }
 
   hasOpenCalls(): boolean {
-    return this.#exists && this.#tables.calls.nextDeadlineMs() !== null;
+    return this.#exists && this.#nextDeadlineMs() !== null;
   }
 
   delivery(): Delivery {
@@ -730,7 +740,7 @@ export class CustomerStore {
   #dueNow(): KnownDue {
     this.#due ??= {
       outboxMs: this.#outboxDueMs(),
-      deadlineMs: this.#tables.calls.nextDeadlineMs(),
+      deadlineMs: this.#nextDeadlineMs(),
       batchExpiryMs: this.#tables.batchHolds.nextExpiryMs(),
       figuresMs: this.#tables.awaitedFigures.nextDueMs(),
       replenishMs: replenishmentOf(this.account()),

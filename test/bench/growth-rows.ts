@@ -27,7 +27,6 @@ const PLAN = {
 const AT_THE_LIMIT = { ...PLAN, name: 'Limited', rollingCalls: { limit: 1, windowSeconds: 86_400 } };
 /** A million copied calls began within six days, before they are removed; the window has at most 80,000 of them. */
 const STEP_MS = 500;
-const ANSWERS_MS = 48 * 3_600_000;
 /** Parts of the largest number of rows. */
 const SIZES = [0, 1 / 1_000, 1 / 10, 1];
 const SHORT_SIZES = [0, 1];
@@ -159,9 +158,9 @@ async function writeRows(stateDir: string, { kind, rows, objectId }: Subject): P
   const nowMs = Date.now();
   KINDS[kind]?.({ query, count: rows, nowMs, stepMs: STEP_MS, changed: SMALL_CALL });
   db.exec('UPDATE account SET begin_figures = NULL');
-  // The calls stay as they are: the walks of the housekeeping have passed them.
-  db.exec(`INSERT OR REPLACE INTO walks (walk, finished_at_ms, row_id)
-    VALUES ('drop answers', ${nowMs - ANSWERS_MS}, 0), ('past', ${nowMs}, 0)`);
+  db.exec("UPDATE calls SET status = 'IN_PROGRESS' WHERE status = 'LISTED'");
+  // The calls stay as they are: the walk that makes past calls has passed them.
+  db.exec("INSERT OR REPLACE INTO call_walks (walk, row_id) SELECT 'past', MAX(rowid) FROM calls");
   db.exec('COMMIT');
 }
 

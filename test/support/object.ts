@@ -58,8 +58,8 @@ export const STORED_CHANGES = `SELECT listed.value ->> 0 AS place, listed.value 
   FROM account, json_each(pending) listed
   UNION ALL SELECT place, kind, id FROM outbox`;
 
-/** Rows that were read, by statement. */
-export type RowsRead = Record<string, number>;
+/** Rows that were read or written, by statement. */
+export type Rows = Record<string, number>;
 
 export interface Clockwork {
   begin(
@@ -75,6 +75,7 @@ export interface Clockwork {
     atMs: number,
     more?: Partial<EndCommand['report']>,
     price?: ResolvedPrice,
+    idempotencyKey?: string,
   ): ReturnType<typeof calls.end>;
   void(callId: string, atMs: number): void;
   /** Calls that the service makes itself. */
@@ -170,7 +171,9 @@ export interface Clockwork {
   /** The rows of the object's own tables. */
   query<Row extends Record<string, SqlStorageValue>>(sql: string): Row[];
   /** The rows that a command reads, by statement. */
-  rowsRead(command: () => unknown): RowsRead;
+  rowsRead(command: () => unknown): Rows;
+  /** The rows that a command writes, by statement, with entries of indexes. */
+  rowsWritten(command: () => unknown): Rows;
   /** The waiting changes in the object and at its projector. */
   outbox(): ReturnType<CustomerStore['outboxState']> & ReturnType<CustomerStore['delivery']>;
   /** From now on the storage says that so many bytes more are stored than are. */
@@ -197,7 +200,7 @@ export async function withObject(
   const stub = customerStub(organizationId, customerId);
   await runInDurableObject(stub, async (_, state) => {
     let pretendedBytes = 0;
-    const counted = countReads(withSize(state.storage, (bytes) => bytes + pretendedBytes));
+    const counted = countRows(withSize(state.storage, (bytes) => bytes + pretendedBytes));
     let store = new CustomerStore(counted.storage);
     await store.load();
     let projectorAlarmMs: number | null = null;
@@ -274,11 +277,17 @@ export async function withObject(
           tierHints: {},
           callType: 'standard',
         }),
-      end: (callId, atMs, more = {}, price = { available: false, reason: 'MODEL_NOT_REPORTED' }) =>
+      end: (
+        callId,
+        atMs,
+        more = {},
+        price = { available: false, reason: 'MODEL_NOT_REPORTED' },
+        idempotencyKey = undefined,
+      ) =>
         calls.end(at(atMs), {
           organizationId,
           callId: asCallId(callId),
-          idempotencyKey: null,
+          idempotencyKey: idempotencyKey ?? null,
           fingerprint: JSON.stringify(more),
           price,
           report: { usage: NO_USAGE, ...more },
@@ -437,6 +446,7 @@ export async function withObject(
       changes: () => state.storage.sql.exec<{ place: number; kind: ChangeKind; id: string }>(STORED_CHANGES).toArray(),
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
       rowsRead: counted.rowsRead,
+      rowsWritten: counted.rowsWritten,
       outbox: () => {
         const [own, { waiting, failures, lastError }] = [store.outboxState(), projector().state({}, 0)];
         const { dueAtMs } = store.delivery();
@@ -462,8 +472,10 @@ export async function withObject(
   });
 }
 
-/** The storage, of which can be told what a command reads. */
-function countReads(storage: DurableObjectStorage): { storage: DurableObjectStorage; rowsRead: Clockwork['rowsRead'] } {
+/** The storage, of which can be told what a command reads and writes. */
+function countRows(
+  storage: DurableObjectStorage,
+): { storage: DurableObjectStorage } & Pick<Clockwork, 'rowsRead' | 'rowsWritten'> {
   let cursors: [sql: string, cursor: SqlStorageCursor<Record<string, SqlStorageValue>>][] | null = null;
   const exec: SqlStorage['exec'] = (sql, ...values) => {
     const cursor = storage.sql.exec(sql, ...values);
@@ -482,15 +494,19 @@ function countReads(storage: DurableObjectStorage): { storage: DurableObjectStor
     setAlarm: storage.setAlarm.bind(storage),
     deleteAlarm: storage.deleteAlarm.bind(storage),
   };
-  const rowsRead = (command: () => unknown): RowsRead => {
+  const count = (kind: 'rowsRead' | 'rowsWritten', command: () => unknown): Rows => {
     cursors = [];
     command();
-    const rows: RowsRead = {};
-    for (const [sql, cursor] of cursors) rows[sql] = (rows[sql] ?? 0) + cursor.rowsRead;
+    const rows: Rows = {};
+    for (const [sql, cursor] of cursors) rows[sql] = (rows[sql] ?? 0) + cursor[kind];
     cursors = null;
     return rows;
   };
-  return { storage: methods as unknown as DurableObjectStorage, rowsRead };
+  return {
+    storage: methods as unknown as DurableObjectStorage,
+    rowsRead: (command) => count('rowsRead', command),
+    rowsWritten: (command) => count('rowsWritten', command),
+  };
 }
 
 /** The storage, which says another size of its database. */

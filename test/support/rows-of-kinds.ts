@@ -37,13 +37,13 @@ function copy({ query, count }: Written, table: string, where: string, changed: 
 
 /** Calls of the status, the newest of which began so long ago. */
 function copyCalls(written: Written, status: string, agoMs = HOUR, changed: Record<string, string> = {}): void {
-  const { nowMs, stepMs = 1 } = written;
-  const atMs = `${nowMs - agoMs} - n * ${stepMs}`;
+  const { nowMs, count, stepMs = 1 } = written;
+  const atMs = `${nowMs - agoMs} - (${count} - n) * ${stepMs}`;
   copy(written, 'calls', `status = ${status}`, {
     call_id: `'copy-' || n`,
     started_at_ms: atMs,
     deadline_at_ms: `${nowMs + DAY} + n`,
-    finished_at_ms: `IIF(made.finished_at_ms IS NULL, NULL, ${atMs})`,
+    ended_at_ms: `IIF(made.ended_at_ms IS NULL, NULL, ${atMs})`,
     ...written.changed,
     ...changed,
   });
@@ -56,7 +56,8 @@ export const KINDS: Record<string, (written: Written) => void> = {
   'completed calls': (written) => copyCalls(written, COMPLETED),
   'failed calls': (written) => copyCalls(written, `'FAILED'`),
   'denied calls': (written) => copyCalls(written, `'NOT_ALLOWED'`),
-  'open calls': (written) => copyCalls(written, `'IN_PROGRESS'`),
+  // More than the account's row lists.
+  'open calls': (written) => copyCalls(written, `'LISTED'`, HOUR, { status: `'IN_PROGRESS'` }),
   'timed-out calls': (written) => copyCalls(written, COMPLETED, HOUR, { status: `'TIMEOUT'` }),
   'reversed calls': (written) => copyCalls(written, COMPLETED, HOUR, { status: `'REVERSED'` }),
   'calls without a price': (written) => copyCalls(written, `'COMPLETED' AND NOT ${PRICED}`),

@@ -23,6 +23,7 @@ const openAt = (object: Clockwork, atMs: number) => accepted(object.inspect(atMs
 /** As an object is after an upgrade: nothing was counted when its calls began. */
 async function forget(object: Clockwork): Promise<void> {
   object.query('UPDATE account SET begin_figures = NULL');
+  object.query("UPDATE calls SET status = 'IN_PROGRESS' WHERE status = 'LISTED'");
   await object.restart();
 }
 
@@ -112,18 +113,26 @@ test('the usual charge follows corrections, whether it was counted at the ends o
     },
   ));
 
-test('answers are dropped part by part, and none that is younger than 48 hours', () =>
+test('no answer is given that is older than 48 hours, and calls are dropped part by part after a week', () =>
   withObject({ name: 'P', limitType: 'NONE' }, async (object) => {
-    for (let n = 0; n < 1_200; n += 1) {
+    for (let n = 0; n < 700; n += 1) {
       object.begin(`c${n}`, T0 + n);
       object.end(`c${n}`, T0 + n);
     }
-    const answers = () =>
-      object.query<{ n: number }>('SELECT COUNT(*) AS n FROM calls WHERE begin_answer IS NOT NULL')[0]?.n;
-    object.housekeep(T0 + 2 * DAY + 599);
-    expect(answers()).toBe(700);
-    object.housekeep(T0 + 2 * DAY + 1_600);
-    expect(answers()).toBe(200);
-    object.housekeep(T0 + 2 * DAY + 2_600);
-    expect(answers()).toBe(0);
+    expect(object.begin('c600', T0 + 2 * DAY + 599)).toMatchObject({ ok: true, replayed: true });
+    expect(object.begin('c600', T0 + 2 * DAY + 600)).toMatchObject({ refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
+    object.query('DELETE FROM outbox');
+    const [week, hour] = [7 * DAY, DAY / 24];
+    object.housekeep(T0 + week - hour);
+    expect(object.rows('calls')).toBe(700);
+    object.housekeep(T0 + week + hour + 599);
+    expect(object.rows('calls')).toBe(200);
+    object.housekeep(T0 + week + hour + 2_600);
+    expect(object.rows('calls')).toBe(0);
+    // Their places are taken again, and those calls go a week later.
+    accepted(object.begin('next', T0 + 8 * DAY));
+    accepted(object.end('next', T0 + 8 * DAY));
+    object.query('DELETE FROM outbox');
+    object.housekeep(T0 + 16 * DAY);
+    expect(object.rows('calls')).toBe(0);
   }));

@@ -190,7 +190,7 @@ const read = async (callId: string) => (await tenant.api.send('readCall', { para
 /** As if the call had begun long ago. */
 const timeOut = async (customerId: string, callId: string) => {
   await runInDurableObject(customerStub(org, customerId), (_, state) => {
-    state.storage.sql.exec('UPDATE calls SET deadline_at_ms = 1 WHERE call_id = ?', callId);
+    state.storage.sql.exec(`UPDATE account SET begin_figures = json_set(begin_figures, '$.listed[0][1]', 1)`);
     state.storage.sql.exec(
       `UPDATE calls SET record = json_set(record, '$.deadlineAtMs', ?) WHERE call_id = ?`,
       Date.now() - 1,

@@ -29,15 +29,31 @@ const beginsOf = (object: Clockwork, callId: string, atMs: number, request: obje
   return answer.ok ? { text: answerText(answer), replayed: answer.replayed } : answer.refusal.code;
 };
 
+/** Calls of the newest that stay whole, and of those before. */
+const [NEWEST, EARLIER] = [100, 50];
+
+function callEachSecond(object: Clockwork, from: number, calls: number): void {
+  for (let n = from; n < from + calls; n += 1) {
+    accepted(object.begin(`call-${n}`, START + n * SECOND));
+    accepted(object.end(`call-${n}`, START + n * SECOND + 1, USED));
+  }
+}
+
+/** As if there were so many calls that those before are not among the newest. */
+async function callManyMore(object: Clockwork, from: number): Promise<void> {
+  const before = object.query<{ row: number }>('SELECT MAX(rowid) AS row FROM calls')[0]?.row ?? 0;
+  callEachSecond(object, from, NEWEST);
+  object.query(`UPDATE calls SET rowid = rowid + ${WHOLE_CALLS} WHERE rowid > ${before}`);
+  await object.restart();
+}
+
 /** Calls one a second, beginning with `first`, then an hour and more in which they become past; what D1 has of the first. */
 async function makePast(object: Clockwork, plan: { more?: () => void } = {}) {
   const [begun, ended] = [beginsOf(object, 'first', START), endsOf(object, 'first', START + 1)];
   const record = object.seen('first') as Call;
   plan.more?.();
-  for (let n = 1; n <= WHOLE_CALLS + 50; n += 1) {
-    accepted(object.begin(`call-${n}`, START + n * SECOND));
-    accepted(object.end(`call-${n}`, START + n * SECOND + 1, USED));
-  }
+  callEachSecond(object, 1, EARLIER);
+  await callManyMore(object, EARLIER + 1);
   for (let more = true; more; ) more = (await object.deliver(somewhere, START + HOUR / 2)).more;
   const pastMs = START + 2 * HOUR;
   for (let round = 0; round < 3; round += 1) object.housekeep(pastMs + round * SECOND);
@@ -47,7 +63,7 @@ async function makePast(object: Clockwork, plan: { more?: () => void } = {}) {
 it('retries of past calls get their answers for 48 hours, and the newest calls stay whole', async () => {
   await withObject(PLAN, async (object) => {
     const { begun, ended, nowMs } = await makePast(object);
-    expect([object.rows('calls'), object.rows('past_calls')]).toEqual([WHOLE_CALLS, 51]);
+    expect([object.rows('calls'), object.rows('past_calls')]).toEqual([NEWEST, EARLIER + 1]);
     expect([object.seen('first'), object.call('first', nowMs)]).toEqual([null, null]);
     await object.restart();
     expect(beginsOf(object, 'first', nowMs)).toEqual({ ...(begun as object), replayed: true });
@@ -103,10 +119,7 @@ it('calls that something waits for stay whole: timed out ones may end late, and 
     };
     accepted(object.begin('first', START));
     accepted(object.end('first', START + 1, USED));
-    for (let n = 1; n <= WHOLE_CALLS; n += 1) {
-      accepted(object.begin(`call-${n}`, START + n * SECOND));
-      accepted(object.end(`call-${n}`, START + n * SECOND + 1, USED));
-    }
+    await callManyMore(object, 1);
     for (let more = true; more; ) more = (await object.deliver(somewhere, START + HOUR / 2)).more;
     waiting();
     // A change in the list keeps a call as one in the table does.
@@ -118,10 +131,10 @@ it('calls that something waits for stay whole: timed out ones may end late, and 
 });
 
 it('calls in the window of a rolling limit stay, so that they are counted', async () => {
-  const rollingCalls = { limit: WHOLE_CALLS + 90, windowSeconds: 86_400 };
+  const rollingCalls = { limit: NEWEST + 90, windowSeconds: 86_400 };
   await withObject({ ...PLAN, rollingCalls }, async (object) => {
     const { nowMs } = await makePast(object);
     expect(object.rows('past_calls')).toBe(0);
-    expect(accepted(object.begin('next', nowMs)).rateLimits?.rollingCalls.used).toBe(WHOLE_CALLS + 52);
+    expect(accepted(object.begin('next', nowMs)).rateLimits?.rollingCalls.used).toBe(NEWEST + EARLIER + 2);
   });
 });

@@ -226,7 +226,7 @@ function earlierBegin(
   const { store, objectId, nowMs } = context;
   if (key.source === 'derived') {
     const { newest, call: stored } = store.derivedCall(key.hash, fingerprint);
-    const answer = stored && isLive(stored.call, nowMs) ? store.answer(stored.call.callId, 'begin') : null;
+    const answer = stored && isLive(stored.call, nowMs) ? store.answer(stored.call.callId, 'begin', nowMs) : null;
     if (stored && answer !== null) return replayBegin(stored.call, answer);
     // Never below the present time, so that a generation stays unique after its row was removed.
     const generation = Math.max(newest + 1, nowMs);
@@ -245,20 +245,20 @@ function earlierBegin(
     return forgotten ? keyUsedUp() : { callId, derived: null };
   }
   if (!isSamePayload(stored.beginFingerprint, fingerprint)) return keyConflict();
-  const answer = store.answer(callId, 'begin');
+  const answer = store.answer(callId, 'begin', nowMs);
   return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
 }
 
 /** The answer of a begin whose call is past; `null` if it is not. */
 function replayPast(
-  { store }: Context,
+  { store, nowMs }: Context,
   callId: CallId,
   fingerprint: string,
 ): ReturnType<typeof keyConflict> | Extract<AnswerTo<'beginCall'>, { ok: true }> | null {
   const past = store.pastCall(callId);
   if (!past) return null;
   if (!isSamePayload(past.beginFingerprint, fingerprint)) return keyConflict();
-  const answer = store.answer(callId, 'begin');
+  const answer = store.answer(callId, 'begin', nowMs);
   return answer === null ? keyUsedUp() : replay(answer);
 }
 
@@ -275,7 +275,7 @@ function earlierOfSession(
   const hash = `s${keyHash}`;
   const { newest, call: stored } = store.derivedCall(hash, fingerprint);
   if (stored) {
-    const answer = store.answer(stored.call.callId, 'begin');
+    const answer = store.answer(stored.call.callId, 'begin', nowMs);
     return answer === null ? keyUsedUp() : replayBegin(stored.call, answer);
   }
   if (newest > 0) return keyConflict();
@@ -363,7 +363,7 @@ function endOrReplay(context: Context, command: EndCommand): AnswerTo<'endCall'>
   if (keyed && keyed.fingerprint !== fingerprint) return keyConflict();
   if (!stored || !canEnd(stored.call)) {
     const isSame = isSamePayload((stored ?? past)?.endFingerprint ?? null, fingerprint);
-    const answer = isSame ? store.answer(command.callId, 'end') : null;
+    const answer = isSame ? store.answer(command.callId, 'end', nowMs) : null;
     return answer === null ? alreadyFinalized(begun) : replay(answer);
   }
   const ended = recordEnd(context, account, stored.call, command);

@@ -2,17 +2,28 @@
  * What a begin needs to know of the calls before it: how many are open, how many began in the plan's rolling window, and
  * what the last ones cost. They are counted as calls begin and end, so that a begin reads no calls.
  *
+ * Of open calls it lists the deadlines too, so that a call costs no entry in an index of deadlines. That has those beyond
+ * `LISTED_MAX`, whose rows do not have the status `LISTED`.
+ *
  * They are a column of the account's row, which every begin and end writes in any case. An object that has none yet, or
  * whose plan has another window now, counts them from its calls once.
  */
 import type { Call } from '../../../src/domain/call.ts';
+import type { CallId } from '../../../src/domain/ids.ts';
 import { addCost, correctCost, type RecentCost } from '../../../src/domain/recent-costs.ts';
 import { addBegun, type BegunCalls, removeBegun } from '../../../src/domain/rolling-window.ts';
 import type { CallBeforeChange, CallTable } from './calls.ts';
 
+type ListedCall = readonly [callId: CallId, deadlineAtMs: number];
+
+/** Open calls in the list. */
+export const LISTED_MAX = 64;
+
 /** Plain JSON. */
 interface Figures {
   openCalls: number;
+  /** Absent in what earlier releases stored. */
+  listed?: readonly ListedCall[];
   /** `null` if the plan of the last begin had no rolling limit. */
   begun: BegunCalls | null;
   recentCosts: readonly RecentCost[];
@@ -35,6 +46,23 @@ export class BeginFigures {
     return this.#read().openCalls;
   }
 
+  /** The listed calls whose deadline has come. */
+  pastDeadline(nowMs: number): CallId[] {
+    return this.#listed()
+      .filter(([, deadlineAtMs]) => deadlineAtMs <= nowMs)
+      .map(([callId]) => callId);
+  }
+
+  /** The next deadline of a listed call; `null` if there is none. */
+  nextDeadlineMs(): number | null {
+    const deadlines = this.#listed().map(([, deadlineAtMs]) => deadlineAtMs);
+    return deadlines.length === 0 ? null : Math.min(...deadlines);
+  }
+
+  #listed(): readonly ListedCall[] {
+    return this.#read().listed ?? [];
+  }
+
   recentCosts(): bigint[] {
     return this.#read().recentCosts.map(([, costNanoUsd]) => BigInt(costNanoUsd));
   }
@@ -48,11 +76,22 @@ export class BeginFigures {
     return begun;
   }
 
-  /** To be called before the call is stored. `windowSeconds` is the plan's, if it has a rolling limit. */
-  callBegins({ startedAtMs }: Call, windowSeconds: number | undefined): void {
+  /**
+   * To be called before the call is stored. `windowSeconds` is the plan's, if it has a rolling limit. Returns whether the call
+   * is listed.
+   */
+  callBegins({ callId, startedAtMs, deadlineAtMs }: Call, windowSeconds: number | undefined): boolean {
     const begun = windowSeconds === undefined ? null : addBegun(this.begun(windowSeconds, startedAtMs), startedAtMs);
     const figures = this.#read();
-    this.#change({ ...figures, openCalls: figures.openCalls + 1, begun });
+    const listed = this.#listed();
+    const isListed = listed.length < LISTED_MAX;
+    this.#change({
+      ...figures,
+      openCalls: figures.openCalls + 1,
+      begun,
+      listed: isListed ? [...listed, [callId, deadlineAtMs]] : listed,
+    });
+    return isListed;
   }
 
   /** To be called before the call is stored. `statusBefore` is the one that is stored. */
@@ -61,6 +100,7 @@ export class BeginFigures {
     const wasCounted = statusBefore === 'COMPLETED' || statusBefore === 'FAILED';
     this.#change({
       openCalls: openCalls - (statusBefore === 'IN_PROGRESS' ? 1 : 0),
+      listed: this.#listed().filter(([callId]) => callId !== call.callId),
       begun: begun && call.status === 'NOT_ALLOWED' ? removeBegun(begun, call.startedAtMs) : begun,
       recentCosts: wasCounted ? recentCosts : addCost(recentCosts, call),
     });

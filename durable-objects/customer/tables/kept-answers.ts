@@ -43,11 +43,35 @@ export class KeptAnswerTable {
     return this.#sql.exec(sql, callId, this.#endByte() - KEPT_BYTES_MAX).toArray().length > 0;
   }
 
-  /** Drops the answers of calls, also that they had one. */
-  dropOf(callIds: readonly CallId[]): void {
+  /**
+   * Drops the answers of calls that ended by then or are gone, also that they had one. Returns their number. A call that took an
+   * hour or more, and was corrected, ends with its correction.
+   */
+  drop(endedByMs: number, rowsMax: number): number {
+    const callIds: string[] = [];
+    for (const { callId, endedAtMs, isInOrder } of this.#ended(rowsMax)) {
+      const isDue = endedAtMs === null || endedAtMs <= endedByMs;
+      if (isDue) callIds.push(callId);
+      else if (isInOrder === 1) break;
+    }
     const ids = JSON.stringify(callIds);
+    if (callIds.length === 0) return 0;
     this.#sql.exec('DELETE FROM call_answers WHERE call_id IN (SELECT value FROM json_each(?))', ids);
     this.#sql.exec('DELETE FROM kept_answers WHERE call_id IN (SELECT value FROM json_each(?))', ids);
+    return callIds.length;
+  }
+
+  /** When the oldest ended; `null` if there is none. */
+  oldestMs(): number | null {
+    const [oldest] = this.#ended(1);
+    return oldest ? (oldest.endedAtMs ?? 0) : null;
+  }
+
+  /** The calls of the oldest answers. */
+  #ended(rowsMax: number): { callId: string; endedAtMs: number | null; isInOrder: number }[] {
+    const sql = `SELECT kept_answers.call_id AS callId, COALESCE(ended_at_ms, finished_at_ms) AS endedAtMs, ended_at_ms IS NOT NULL AS isInOrder
+      FROM kept_answers LEFT JOIN calls USING (call_id) ORDER BY end_byte LIMIT ?`;
+    return this.#sql.exec<{ callId: string; endedAtMs: number | null; isInOrder: number }>(sql, rowsMax).toArray();
   }
 
   /** Where the last answer ends. */
@@ -58,11 +82,10 @@ export class KeptAnswerTable {
   /** Removes the texts of answers that begin before `toByte`; those that begin before `fromByte` are gone already. */
   #giveWay(fromByte: number, toByte: number): void {
     if (toByte <= 0) return;
-    const sql = 'SELECT call_id, end_byte - bytes AS begins FROM kept_answers WHERE end_byte > ? ORDER BY end_byte';
-    for (const { call_id, begins } of this.#sql.exec<{ call_id: string; begins: number }>(sql, fromByte)) {
-      if (begins >= toByte) return;
+    const sql = `SELECT call_id FROM kept_answers WHERE end_byte - bytes < ?2 AND end_byte > ?1
+      AND end_byte <= (SELECT MIN(end_byte) FROM kept_answers WHERE end_byte > ?2) ORDER BY end_byte`;
+    for (const { call_id } of this.#sql.exec<{ call_id: string }>(sql, fromByte, toByte).toArray())
       this.#sql.exec('DELETE FROM call_answers WHERE call_id = ?', call_id);
-    }
   }
 }
 

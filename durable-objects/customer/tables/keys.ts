@@ -116,7 +116,10 @@ export class KeyTable {
     return this.#sql.exec<{ day: number }>(sql).toArray()[0]?.day ?? null;
   }
 
-  /** Empties a table if it has an earlier day. To create it again writes as much as to delete a few rows. */
+  /**
+   * Empties a table if it has an earlier day. To create it again writes as much as to delete a few rows. SQLite drops no table
+   * while a statement reads any, so every cursor of an object is read to its end.
+   */
   #emptyBefore(table: DayTable, day: number): void {
     if ((this.#oldestDay(table) ?? day) >= day) return;
     const rows = this.#sql.exec(`SELECT 1 FROM ${table} LIMIT ?`, DELETED_MAX + 1).toArray().length;

@@ -47,7 +47,7 @@ export class PastCallTable {
     const { begin, end } = fingerprints;
     this.#sql.exec(
       `INSERT INTO past_calls (call_id, status, finished_at_ms, facts, begin_fingerprint, begin_answer, end_fingerprint, end_answer)
-       SELECT call_id, status, finished_at_ms, ?, ?, begin_answer, ?, end_answer FROM calls WHERE call_id = ?`,
+       SELECT call_id, status, COALESCE(ended_at_ms, finished_at_ms), ?, ?, begin_answer, ?, end_answer FROM calls WHERE call_id = ?`,
       JSON.stringify(facts),
       shortFingerprint(begin),
       end && shortFingerprint(end),
