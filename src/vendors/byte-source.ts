@@ -5,6 +5,8 @@
  * Such a source costs a call of a function for each part. A `ReadableStream` around the reader would cost the runtime a
  * request to a queue, an entry in it, and several promises.
  */
+
+/** A source has one reader, which asks for one part at a time. */
 export interface ByteSource {
   /** The next part. The one after it may come in the same memory, so a reader that keeps a part copies it. */
   read(): Promise<ReadableStreamReadResult<Uint8Array>>;

@@ -24,6 +24,7 @@ const WHOLE_BYTES_MAX = 4 * 1024 * 1024;
 
 export type Fetcher = (url: string, init: RequestInit) => Promise<Response>;
 
+/** How an answer of the gateway is taken, which may pass while it arrives. */
 export type PassedAs = 'passed' | 'passed-text' | 'any' | 'held';
 
 export interface VendorRequest {
