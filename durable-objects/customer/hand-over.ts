@@ -58,7 +58,7 @@ export async function handOver({ store, env, objectId, now }: HandOverContext): 
       const account = store.account();
       if (!account || waiting.rows.length === 0) return { more: false };
       const page = projectPage(account, withCustomer(waiting, account), () => store.figures());
-      if (page.changes.length > 0) await send(store, env, page, { sinceMs: waiting.sinceMs, nowMs: now() });
+      if (page.changes.length > 0) await send(store, env, page, waiting, now());
       store.handedOver(waiting);
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };
@@ -97,7 +97,8 @@ async function send(
   store: CustomerStore,
   env: Env,
   page: ProjectionPage,
-  { sinceMs, nowMs }: { sinceMs: number; nowMs: number },
+  { sinceMs }: OutboxPage,
+  nowMs: number,
 ): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);
@@ -110,7 +111,7 @@ async function send(
     organizationId,
     customerId,
     subscriptionId,
-    sinceMs,
+    sinceMs: sinceMs ?? nowMs,
     changes: changes.length,
     page: JSON.stringify(page),
   });

@@ -316,7 +316,7 @@ export class CustomerStore {
     const isUntold = begun.openedBy !== undefined && this.#tables.failedHours.isFull(nowMs);
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
     this.#beginFigures.callBegins(call, this.account()?.subscription.plan.plan.rollingCalls?.windowSeconds);
-    const place = isUntold ? null : this.#record('call', call.callId, nowMs);
+    const place = isUntold ? null : this.#record('call', call.callId, nowMs, true);
     this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
@@ -612,7 +612,7 @@ export class CustomerStore {
 
   /** The oldest changes that no projector has. */
   outboxPage(changesMax: number): OutboxPage {
-    if (!this.#exists) return { rows: [], place: 0, sinceMs: 0, more: false };
+    if (!this.#exists) return { rows: [], place: 0, sinceMs: null, more: false };
     const page = this.#tables.outbox.page(changesMax);
     if (!page.more) this.#newSinceMs = null;
     return page;
@@ -685,12 +685,12 @@ export class CustomerStore {
   /** Records a change that is to be handed over soon. Returns its place in the outbox. */
   #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
     this.#hasUrgentChanges = true;
-    return this.#record(kind, id, nowMs);
+    return this.#record(kind, id, nowMs, false);
   }
 
-  /** Records a change that the alarm hands over, unless another one is handed over before. Returns its place in the outbox. */
-  #record(kind: ChangeKind, id: string, nowMs: number): number {
-    const place = this.#tables.outbox.add(kind, id, nowMs);
+  /** Records a change. One that may wait goes with the next one that is handed over, or by the alarm. Returns its place. */
+  #record(kind: ChangeKind, id: string, nowMs: number, mayWait: boolean): number {
+    const place = this.#tables.outbox.add(kind, id, nowMs, { mayWait });
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;
     this.#hasNewChanges = true;

@@ -51,6 +51,20 @@ describe('an outage of D1', () => {
     });
   });
 
+  test('is as old as the change that D1 was to have, not as a call that was open before', async () => {
+    await withObject(PLAN, async (object) => {
+      accepted(object.begin('first', START));
+      await object.deliver(bindings.DB, START);
+      accepted(object.begin('long', START + 1_000));
+      accepted(object.end('long', START + 25_000));
+      expect(object.outbox().oldestMs).toBe(START + 25_000);
+      await object.deliver(bindings.DB, START + 25_000);
+      accepted(object.begin('open', START + 26_000));
+      await object.deliver(away, START + 56_000);
+      expect(object.outbox().oldestMs).toBe(START + 56_000);
+    });
+  });
+
   test('causes retries with a capped backoff, scheduled after every failure', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('a', START));
