@@ -24,9 +24,9 @@ import type { Delivery, OutboxPage } from './tables/outbox.ts';
 
 /**
  * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
- * in it, and most calls begin and end within this time.
+ * in it. Then the object waits at its projector, a second at most while D1 answers, and gathers what follows.
  */
-export const HAND_OVER_DELAY_MS = 1_500;
+export const HAND_OVER_DELAY_MS = 500;
 /** Changes in one page, which is bounded by its bytes too (`tables/outbox.ts`). */
 const PAGE_CHANGES_MAX = 400;
 /** Pages of one run; the next one continues. */
@@ -97,7 +97,7 @@ async function send(
   store: CustomerStore,
   env: Env,
   page: ProjectionPage,
-  { sinceMs }: OutboxPage,
+  { sinceMs, more }: OutboxPage,
   nowMs: number,
 ): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
@@ -113,6 +113,7 @@ async function send(
     subscriptionId,
     sinceMs: sinceMs ?? nowMs,
     changes: changes.length,
+    more,
     page: JSON.stringify(page),
   });
   store.isProjectorBusy = (await withTimeout(Promise.resolve(taken), TIMEOUT_MS, 'the projector')).isBusy;
