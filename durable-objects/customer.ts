@@ -64,6 +64,8 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
   /** What the object does without a request, and an erasure, one after the other. */
   #work: Promise<unknown> = Promise.resolve();
   #isToHandOver = false;
+  /** There are changes that are not in the page that is on its way. */
+  #hasNewChanges = false;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -254,7 +256,9 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
     return this.#opened;
   }
 
+  /** What changes while a page is on its way waits until it is taken: then the next delay begins. */
   #handOverSoon(): void {
+    this.#hasNewChanges = true;
     if (this.#isToHandOver) return;
     this.#isToHandOver = true;
     setTimeout(() => {
@@ -265,14 +269,16 @@ export class Customer extends DurableObject<Env> implements CustomerRpc {
 
   async #handOver(): Promise<void> {
     const { store, objectId, reports, nowMs } = this.#context();
+    let more = false;
     try {
       debit(store, reports, nowMs);
-    } finally {
       // What the charges changed goes with the rest.
+      this.#hasNewChanges = false;
+      more = (await handOver({ store, env: this.env, objectId, now: Date.now, isTimer: true })).more;
+    } finally {
       this.#isToHandOver = false;
     }
-    const { more } = await handOver({ store, env: this.env, objectId, now: Date.now, isTimer: true });
-    if (more) this.#handOverSoon();
+    if (more || this.#hasNewChanges) this.#handOverSoon();
     // The end of an open call follows, and forgets what was handed over without a transaction of its own.
     else if (Date.now() - this.#openedAtMs < OPENED_JUST_NOW_MS && !store.hasOpenCalls()) store.rest(Date.now());
   }

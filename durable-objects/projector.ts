@@ -1,8 +1,9 @@
 /**
  * class Projector: brings the changes of many customers to D1.
  *
- * A customer's object hands over a page of changes, which is stored as it came: from then on this object answers for
- * it. Within a second, what came from all customers goes to D1 as one transaction. While D1 is away the pages wait.
+ * A customer's object hands over a page of changes, and waits for the answer. Within a second, what came from all
+ * customers goes to D1 as one transaction, and they are answered. What D1 does not take in three seconds is stored as it
+ * came, and answered: from then on this object answers for it, and what comes is stored too, until D1 has everything.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -22,7 +23,7 @@ import { log } from '../src/platform/log.ts';
 import { withTimeout } from '../src/platform/timeout.ts';
 import { GroupCommit } from './group-commit.ts';
 import { prepareObject, runAlarm } from './newer-state.ts';
-import { deliver } from './projector/deliver.ts';
+import { type DeliveryContext, deliver, deliverGathered } from './projector/deliver.ts';
 import { DELAY_MS, ProjectorStore } from './projector/store.ts';
 
 /** Pages that come within this time are stored with one commit: no request waits for them. */
@@ -36,14 +37,23 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
   #opened: ProjectorStore | null = null;
   readonly #commits = new GroupCommit({ gatherMs: GATHER_MS });
   #isWaking = false;
+  #isDelivering = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     void ctx.blockConcurrencyWhile(() => prepareObject(() => this.#store.load()));
   }
 
-  take(handOver: HandOver): { isBusy: boolean } | Promise<{ isBusy: boolean }> {
-    return this.#commits.run(() => this.#store.take(handOver, Date.now()), handOver.page.length);
+  async take(handOver: HandOver): Promise<{ isBusy: boolean }> {
+    const store = this.#store;
+    if (!store.gathered.hasRoomFor(handOver)) store.storeGathered(Date.now());
+    // What is stored goes first.
+    if (store.hasPages()) return this.#commits.run(() => store.take(handOver, Date.now()), handOver.page.length);
+    const taken = store.gathered.add(handOver);
+    this.#deliverSoon(handOver.more ? 0 : DELAY_MS);
+    await taken;
+    return { isBusy: store.isBusy(Date.now()) };
   }
 
   state(whose: Whose): ProjectorState {
@@ -84,10 +94,37 @@ export class Projector extends DurableObject<Env> implements ProjectorRpc {
     return this.#opened;
   }
 
+  /** Pages that come during a delivery gather for the next one. */
+  #deliverSoon(delayMs: number): void {
+    if (this.#isDelivering || (this.#timer !== undefined && delayMs > 0)) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#deliverGathered().catch((error: unknown) =>
+        log('error', 'delivery_broke', { objectId: this.ctx.id.toString() }, error),
+      );
+    }, delayMs);
+  }
+
+  async #deliverGathered(): Promise<void> {
+    this.#isDelivering = true;
+    try {
+      await deliverGathered(this.#deliveryContext(this.#store));
+    } finally {
+      this.#isDelivering = false;
+      if (!this.#store.gathered.isEmpty) this.#deliverSoon(DELAY_MS);
+    }
+    await this.#wakeWebhooks();
+  }
+
+  #deliveryContext(store: ProjectorStore): DeliveryContext {
+    return { store, env: this.env, objectId: this.ctx.id.toString(), now: Date.now };
+  }
+
   async #run(store: ProjectorStore): Promise<void> {
     store.alarmFired();
     try {
-      await deliver({ store, env: this.env, objectId: this.ctx.id.toString(), now: Date.now });
+      await deliver(this.#deliveryContext(store));
       await store.rewriteRows();
     } catch (error) {
       log('error', 'alarm_failed', { objectId: this.ctx.id.toString() }, error);

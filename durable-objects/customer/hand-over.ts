@@ -20,13 +20,13 @@ import { errorText, log } from '../../src/platform/log.ts';
 import { DAY_MS, MINUTE_MS } from '../../src/platform/time.ts';
 import { withTimeout } from '../../src/platform/timeout.ts';
 import type { CustomerStore } from './store.ts';
-import type { Delivery } from './tables/outbox.ts';
+import type { Delivery, OutboxPage } from './tables/outbox.ts';
 
 /**
  * Changes wait this long for others before they are handed over in one page: a page costs much more than another change
- * in it, and most calls begin and end within this time.
+ * in it. Then the object waits at its projector, a second at most while D1 answers, and gathers what follows.
  */
-export const HAND_OVER_DELAY_MS = 1_500;
+export const HAND_OVER_DELAY_MS = 500;
 /** Changes in one page, which is bounded by its bytes too (`tables/outbox.ts`). */
 const PAGE_CHANGES_MAX = 400;
 /** Pages of one run; the next one continues. */
@@ -71,7 +71,7 @@ export async function handOver({
       const page = projectPage(account, brings ? [...others, row] : others, () => store.figures());
       if (brings) store.listedRow.leaves(account);
       if (page.changes.length > 0)
-        await send(store, env, page, { sinceMs: Math.min(waiting.sinceMs, now()), nowMs: now() });
+        await send(store, env, page, { ...waiting, sinceMs: Math.min(waiting.sinceMs, now()) }, now());
       store.handedOver(waiting, now());
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };
@@ -107,7 +107,8 @@ async function send(
   store: CustomerStore,
   env: Env,
   page: ProjectionPage,
-  { sinceMs, nowMs }: { sinceMs: number; nowMs: number },
+  { sinceMs, more }: OutboxPage,
+  nowMs: number,
 ): Promise<void> {
   const { organizationId, customerId, subscriptionId, changes } = page;
   const database = await databaseOf(store, env, organizationId);
@@ -120,8 +121,9 @@ async function send(
     organizationId,
     customerId,
     subscriptionId,
-    sinceMs,
+    sinceMs: sinceMs ?? nowMs,
     changes: changes.length,
+    more,
     page: JSON.stringify(page),
   });
   store.isProjectorBusy = (await withTimeout(Promise.resolve(taken), TIMEOUT_MS, 'the projector')).isBusy;

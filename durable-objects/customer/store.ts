@@ -324,7 +324,7 @@ export class CustomerStore {
     const call: Call = isUntold ? { ...begun, untold: true } : begun;
     const { rollingCalls } = this.account()?.subscription.plan.plan ?? {};
     const isListed = this.#beginFigures.callBegins(call, rollingCalls?.windowSeconds);
-    const place = isUntold ? null : this.#record('call', call.callId, nowMs);
+    const place = isUntold ? null : this.#record('call', call.callId, nowMs, true);
     this.#tables.calls.insert(call, fingerprint, this.#tables.forms.pack(answer, call.callId, nowMs), place, isListed);
     const due = this.#dueNow();
     due.deadlineMs = Math.min(due.deadlineMs ?? NEVER_MS, call.deadlineAtMs);
@@ -626,7 +626,7 @@ export class CustomerStore {
 
   /** The oldest changes that no projector has. */
   outboxPage(changesMax: number): OutboxPage {
-    if (!this.#exists) return { rows: [], place: 0, sinceMs: 0, more: false };
+    if (!this.#exists) return { rows: [], place: 0, sinceMs: null, more: false };
     const page = this.#tables.outbox.page(changesMax);
     if (!page.more) this.#newSinceMs = null;
     return page;
@@ -713,7 +713,7 @@ export class CustomerStore {
   /** Records a change that is to be handed over soon. Returns its place in the outbox. */
   #enqueue(kind: ChangeKind, id: string, nowMs: number): number {
     this.#hasUrgentChanges = true;
-    return this.#record(kind, id, nowMs);
+    return this.#record(kind, id, nowMs, false);
   }
 
   /** Records a change that the alarm hands over, unless another one is handed over before. Returns its place in the outbox. */

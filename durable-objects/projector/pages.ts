@@ -9,7 +9,7 @@ import { assertTextFits } from '../stored-value.ts';
 import { conditionOf } from './whose.ts';
 
 /** Characters of pages in one D1 batch. An object has 128 MB of memory. */
-const PART_LENGTH_MAX = 4_000_000;
+export const PART_LENGTH_MAX = 4_000_000;
 
 /** The oldest changes: whole pages, and the first changes of one more. */
 export interface Part {
@@ -29,7 +29,14 @@ export class PageTable {
     this.#sql = sql;
   }
 
-  add({ organizationId, customerId, subscriptionId, sinceMs, changes, page }: Omit<HandOver, 'database'>): void {
+  add({
+    organizationId,
+    customerId,
+    subscriptionId,
+    sinceMs,
+    changes,
+    page,
+  }: Omit<HandOver, 'database' | 'more'>): void {
     assertTextFits('a page of changes', page);
     this.#sql.exec(
       'INSERT INTO pages (organization_id, customer_id, subscription_id, since_ms, changes, page) VALUES (?, ?, ?, ?, ?, ?)',

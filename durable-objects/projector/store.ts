@@ -1,12 +1,14 @@
 /**
- * The storage of a projector: pages that wait, changes that D1 refused, and how the delivery goes. While pages wait, an
- * alarm is set.
+ * What a projector has: pages that wait in memory and stored ones, changes that D1 refused, and how the delivery goes.
+ * While pages are stored, an alarm is set.
  */
 
 import type { CustomerKey, OrganizationId } from '../../src/domain/ids.ts';
+import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import type { HandOver, ProjectorState, ResentChanges, Whose } from '../../src/objects/projector-commands.ts';
 import type { DatabaseName } from '../../src/platform/database-name.ts';
 import { ObjectSchema, REWRITE_PAUSE_MS } from '../schema.ts';
+import { GatheredPages } from './gathered.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { PageTable, type Part } from './pages.ts';
 import { ServiceLog } from './service-log.ts';
@@ -41,6 +43,7 @@ interface Delivery {
 
 export class ProjectorStore {
   readonly pages: PageTable;
+  readonly gathered = new GatheredPages();
   readonly setAside: SetAsideTable;
   readonly log: ServiceLog;
   delivery: Delivery = { failures: 0, lastError: null };
@@ -79,17 +82,37 @@ export class ProjectorStore {
     void this.#storage.setAlarm(atMs);
   }
 
+  /** Stores a page. The alarm delivers it. */
   take(handOver: HandOver, nowMs: number): { isBusy: boolean } {
     if (this.#storage.sql.databaseSize > STORED_BYTES_MAX) throw new Error('the projector is full');
     // A later alarm is that of the next attempt after a failure; without pages, it is for webhooks alone.
-    const isForWebhooks = this.#alarmMs !== null && this.#alarmMs > nowMs + DELAY_MS && this.pages.lastPlace() === 0;
+    const isForWebhooks = this.#alarmMs !== null && this.#alarmMs > nowMs + DELAY_MS && !this.hasPages();
     this.#storage.transactionSync(() => {
-      if (this.#alarmMs === null)
-        this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
+      this.#storage.sql.exec('INSERT OR IGNORE INTO history_database (id, name) VALUES (1, ?)', handOver.database);
       this.pages.add(handOver);
     });
     if (this.#alarmMs === null || isForWebhooks) this.wakeAt(nowMs + DELAY_MS);
-    return { isBusy: (this.pages.oldestMs() ?? nowMs) < nowMs - BUSY_MS };
+    return { isBusy: this.isBusy(nowMs) };
+  }
+
+  /** Stores the pages that are in memory, which answers their customers. */
+  storeGathered(nowMs: number): void {
+    this.gathered.moveTo((handOvers) =>
+      this.#storage.transactionSync(() => {
+        for (const handOver of handOvers) this.take(handOver, nowMs);
+      }),
+    );
+  }
+
+  /** Whether pages are stored. */
+  hasPages(): boolean {
+    return this.pages.lastPlace() > 0;
+  }
+
+  /** Whether customers are to use the other projectors too. */
+  isBusy(nowMs: number): boolean {
+    const oldestMs = this.pages.oldestMs() ?? this.gathered.oldestMs() ?? nowMs;
+    return oldestMs < nowMs - BUSY_MS;
   }
 
   /** The database that the pages are for. Throws before the first page. */
@@ -97,19 +120,31 @@ export class ProjectorStore {
     return this.#storage.sql.exec<{ name: DatabaseName }>('SELECT name FROM history_database').one().name;
   }
 
-  /** D1 has taken a part. What webhooks are to be told is remembered with it. */
+  /** D1 has taken a part of what is stored. */
   taken(part: Part, nowMs: number): void {
     this.#storage.transactionSync(() => {
-      this.log.delivered(part.changes, { waitedMs: Math.max(0, nowMs - (this.pages.oldestMs() ?? nowMs)), nowMs });
+      this.#noteDelivered(part.pages, this.pages.oldestMs() ?? nowMs, nowMs);
       this.pages.drop(part);
-      this.setAside.drop(part.pages);
-      const told = part.pages.filter(({ changes }) => changes.some(({ kind }) => kind === 'event'));
-      for (const organizationId of new Set(told.map((page) => page.organizationId)))
-        this.#storage.sql.exec(
-          'INSERT INTO to_wake (organization_id, parts) VALUES (?, 1) ON CONFLICT DO UPDATE SET parts = parts + 1',
-          organizationId,
-        );
     });
+  }
+
+  /** D1 has taken pages from memory, whose oldest change was made at `sinceMs`. */
+  delivered(pages: readonly ProjectionPage[], sinceMs: number, nowMs: number): void {
+    this.#storage.transactionSync(() => this.#noteDelivered(pages, sinceMs, nowMs));
+    this.wakeForWebhooks(nowMs);
+  }
+
+  /** What webhooks are to be told is remembered in the same transaction. */
+  #noteDelivered(pages: readonly ProjectionPage[], sinceMs: number, nowMs: number): void {
+    const changes = pages.reduce((sum, page) => sum + page.changes.length, 0);
+    this.log.delivered(changes, { waitedMs: Math.max(0, nowMs - sinceMs), nowMs });
+    this.setAside.drop(pages);
+    const told = pages.filter((page) => page.changes.some(({ kind }) => kind === 'event'));
+    for (const organizationId of new Set(told.map((page) => page.organizationId)))
+      this.#storage.sql.exec(
+        'INSERT INTO to_wake (organization_id, parts) VALUES (?, 1) ON CONFLICT DO UPDATE SET parts = parts + 1',
+        organizationId,
+      );
   }
 
   /** Organizations whose webhooks are to be woken. */
@@ -153,12 +188,14 @@ export class ProjectorStore {
   }
 
   erase(customer: CustomerKey): void {
+    this.gathered.erase(customer);
     this.#storage.transactionSync(() => {
       this.pages.erase(customer);
       this.setAside.erase(customer);
     });
   }
 
+  /** The customers' own objects count what is in memory: they wait for the answer, a few seconds at most. */
   state(whose: Whose, nowMs: number): ProjectorState {
     const waiting = this.pages.state(whose, nowMs - LATE_MS);
     return { waiting, setAside: this.setAside.state(whose), ...this.delivery };

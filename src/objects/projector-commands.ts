@@ -5,7 +5,7 @@ import type { CustomerId, CustomerKey, OrganizationId } from '../domain/ids.ts';
 import type { DatabaseName } from '../platform/database-name.ts';
 import type { ChangeKind } from './projection-page.ts';
 
-/** A page of changes, which the projector stores unchanged. */
+/** A page of changes. */
 export interface HandOver extends CustomerKey {
   /** The database of the organization and of the projector. */
   database: DatabaseName;
@@ -14,6 +14,8 @@ export interface HandOver extends CustomerKey {
   sinceMs: number;
   /** Changes in the page. */
   changes: number;
+  /** The customer has more changes, which it sends when this page is taken. */
+  more: boolean;
   /** A `ProjectionPage` as JSON. */
   page: string;
 }

@@ -8,7 +8,7 @@ import type { ProjectionPage } from '../../src/objects/projection-page.ts';
 import { customerProjector } from '../../src/objects/projectors.ts';
 import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
-import { bindings, fireProjectors, operator } from '../support/worker.ts';
+import { bindings, fireProjectors, operator, storePage } from '../support/worker.ts';
 
 const START = Date.UTC(2027, 2, 1);
 const PLAN = { name: 'P', limitType: 'NONE' };
@@ -51,6 +51,20 @@ describe('an outage of D1', () => {
     });
   });
 
+  test('is as old as the change that D1 was to have, not as a call that was open before', async () => {
+    await withObject(PLAN, async (object) => {
+      accepted(object.begin('first', START));
+      await object.deliver(bindings.DB, START);
+      accepted(object.begin('long', START + 1_000));
+      accepted(object.end('long', START + 25_000));
+      expect(object.outbox().oldestMs).toBe(START + 25_000);
+      await object.deliver(bindings.DB, START + 25_000);
+      accepted(object.begin('open', START + 26_000));
+      await object.deliver(away, START + 56_000);
+      expect(object.outbox().oldestMs).toBe(START + 56_000);
+    });
+  });
+
   test('causes retries with a capped backoff, scheduled after every failure', async () => {
     await withObject(PLAN, async (object) => {
       accepted(object.begin('a', START));
@@ -71,7 +85,12 @@ describe('an outage of D1', () => {
     const page: ProjectionPage = { ...customer, subscriptionId: 's', columns: {}, changes: [] };
     const handOver = { ...customer, subscriptionId: 's', changes: 3, page: JSON.stringify(page) };
     const sinceMs = Date.now() - 60_000;
-    await customerProjector(bindings, 'DB', customer)().take({ ...handOver, database: 'DB', sinceMs });
+    await storePage(customerProjector(bindings, 'DB', customer)(), {
+      ...handOver,
+      database: 'DB',
+      sinceMs,
+      more: false,
+    });
     expect((await operator.send('readHealth')).data).toMatchObject({
       status: 'degraded',
       backlog: { customers: 1, oldestAt: new Date(sinceMs).toISOString() },

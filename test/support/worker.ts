@@ -1,11 +1,13 @@
 /**
  * The Worker under test, inside workerd: its API through `fetch`, its objects through their bindings.
  */
-import { runDurableObjectAlarm } from 'cloudflare:test';
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import { expect, vi } from 'vitest';
 import type { Customer } from '../../durable-objects/customer.ts';
+import { ProjectorStore } from '../../durable-objects/projector/store.ts';
 import type { Env } from '../../src/env.ts';
+import type { HandOver } from '../../src/objects/projector-commands.ts';
 import { listProjectors } from '../../src/objects/projectors.ts';
 import { Api, createTenant, OPERATOR_TOKEN, type Tenant } from './api.ts';
 
@@ -30,6 +32,13 @@ export function customerStub(organizationId: string, customerId: string): Durabl
 export async function deliverToD1(organizationId: string, customerId: string): Promise<void> {
   await runDurableObjectAlarm(customerStub(organizationId, customerId));
   await fireProjectors();
+}
+
+/** A projector stores the page, as it does while D1 is away. */
+export function storePage(projector: object, handOver: HandOver): Promise<void> {
+  return runInDurableObject(projector as never, (_, { storage }) => {
+    new ProjectorStore(storage).take(handOver, Date.now());
+  });
 }
 
 /** Fires the alarms of all projectors. */

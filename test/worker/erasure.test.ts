@@ -19,7 +19,7 @@ import { createTenant, type Tenant } from '../support/api.ts';
 import { fundedCustomer } from '../support/customer.ts';
 import { customerKey } from '../support/ids.ts';
 import { accepted, withObject } from '../support/object.ts';
-import { bindings, customerStub, deliverToD1, operator } from '../support/worker.ts';
+import { bindings, customerStub, deliverToD1, operator, storePage } from '../support/worker.ts';
 
 const PLAN = {
   name: 'Full',
@@ -248,7 +248,13 @@ describe('an erasure', () => {
     let delivered = 0;
     await runInDurableObject(projector, (instance) => {
       const { env } = instance as unknown as { env: Env };
+      let isAway = true;
       const batch = async (statements: D1PreparedStatement[]) => {
+        // The first time, so that the projector stores the page.
+        if (isAway) {
+          isAway = false;
+          throw new Error('D1 is away');
+        }
         await scheduler.wait(500);
         const results = await env.DB.batch(statements);
         delivered += 1;
@@ -272,11 +278,12 @@ describe('an erasure', () => {
     const page = JSON.stringify({ changes: [] });
     const behind = customerKey(tenant.organizationId, 'behind');
     for (const isBusy of [false, true])
-      await customerProjector(bindings, 'DB', behind, isBusy)().take({
+      await storePage(customerProjector(bindings, 'DB', behind, isBusy)(), {
         ...behind,
         database: 'DB',
         subscriptionId: 's',
         sinceMs: Date.now(),
+        more: false,
         changes: 1,
         page,
       });

@@ -13,7 +13,7 @@ import { createTenant, type Tenant } from '../support/api.ts';
 import { writeReportHours } from '../support/history.ts';
 import { customerKey } from '../support/ids.ts';
 import { chance } from '../support/series.ts';
-import { bindings, deliverToD1, fireProjectors, operator } from '../support/worker.ts';
+import { bindings, deliverToD1, fireProjectors, operator, storePage } from '../support/worker.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -459,10 +459,11 @@ describe('a late projection', () => {
     const waits = async (organizationId: string) => {
       const page = { ...customerKey(organizationId, 'behind'), subscriptionId: organizationId };
       const empty: ProjectionPage = { ...page, columns: {}, changes: [] };
-      await customerProjector(bindings, 'DB', page)().take({
+      await storePage(customerProjector(bindings, 'DB', page)(), {
         ...page,
         database: 'DB',
         sinceMs,
+        more: false,
         changes: 1,
         page: JSON.stringify(empty),
       });

@@ -302,7 +302,7 @@ test('a projector remembers whom to wake until they were, also through a kill an
     store.wakeForWebhooks(Date.now());
     expect(await storage.getAlarm()).toBeGreaterThan(Date.now());
     // A page does not wait for that alarm.
-    const page = { ...customerKey('a', 'ann'), subscriptionId: 's', sinceMs: 0, changes: 1, page: '{}' };
+    const page = { ...customerKey('a', 'ann'), subscriptionId: 's', sinceMs: 0, changes: 1, more: false, page: '{}' };
     store.take({ ...page, database: 'DB' }, Date.now());
     expect(await storage.getAlarm()).toBeLessThan(Date.now() + 2_000);
     await storage.deleteAlarm();

@@ -15,8 +15,8 @@ export interface OutboxPage {
   rows: RecordedChange[];
   /** The place in the log of the last of them. */
   place: number;
-  /** When the oldest of them was made; without meaning where there is none. */
-  sinceMs: number;
+  /** When the oldest of them was made that is to be handed over soon; `null` if there is none. */
+  sinceMs: number | null;
   /** There may be changes after them. */
   more: boolean;
 }
@@ -71,10 +71,12 @@ interface WaitingChange {
   kind: ChangeKind;
   id: string;
   sinceMs: number;
+  /** It may wait for the next one, as the begin of a call waits for its end. */
+  mayWait: boolean;
 }
 
 /** A change in the list, as it is stored. */
-type ListedChange = [place: number, kind: ChangeKind, id: string, sinceMs: number];
+type ListedChange = [place: number, kind: ChangeKind, id: string, sinceMs: number, mayWait?: true];
 
 export class OutboxTable {
   readonly #sql: SqlStorage;
@@ -96,7 +98,7 @@ export class OutboxTable {
   }
 
   /** Returns the place of the change. */
-  add(kind: ChangeKind, id: string, nowMs: number): number {
+  add(kind: ChangeKind, id: string, nowMs: number, { mayWait }: Pick<WaitingChange, 'mayWait'>): number {
     const list = this.#read();
     // A page that is on its way does not have the change of now.
     const at = list.findLastIndex(
@@ -109,7 +111,8 @@ export class OutboxTable {
       this.#hasRows = true;
     } else {
       const [before] = at === -1 ? [] : list.splice(at, 1);
-      list.push({ place: this.#lastPlace, kind, id, sinceMs: before?.sinceMs ?? nowMs });
+      const sinceMs = before && before.mayWait === mayWait ? before.sinceMs : nowMs;
+      list.push({ place: this.#lastPlace, kind, id, sinceMs, mayWait });
       this.#hasChanged = true;
     }
     return this.#lastPlace;
@@ -137,7 +140,7 @@ export class OutboxTable {
     return {
       rows,
       place,
-      sinceMs: Math.min(...waiting.map(({ sinceMs }) => sinceMs)),
+      sinceMs: oldest(waiting.filter(({ mayWait }) => !mayWait)),
       more: rows.length < changes.size || waiting.length === changesMax,
     };
   }
@@ -147,12 +150,12 @@ export class OutboxTable {
     const listed = this.#waiting().slice(0, changesMax);
     if (!this.#hasRows || listed.length === changesMax) return listed;
     const sql = 'SELECT place, kind, id, queued_at_ms AS sinceMs FROM outbox WHERE place > ? ORDER BY place LIMIT ?';
-    const rows = this.#sql.exec<WaitingChange & Record<string, SqlStorageValue>>(
+    const rows = this.#sql.exec<Omit<WaitingChange, 'mayWait'> & Record<string, SqlStorageValue>>(
       sql,
       this.#handedOverPlace,
       changesMax - listed.length,
     );
-    return [...listed, ...rows];
+    return [...listed, ...[...rows].map((row) => ({ ...row, mayWait: false }))];
   }
 
   /** The changes of the list that no projector has. */
@@ -177,9 +180,7 @@ export class OutboxTable {
 
   /** When the oldest change was made that no projector has; `null` if there is none. */
   oldestMs(): number | null {
-    const listed = this.#waiting();
-    if (listed.length === 0) return this.#oldest(1)[0]?.sinceMs ?? null;
-    return Math.min(...listed.map(({ sinceMs }) => sinceMs));
+    return oldest(this.#waiting()) ?? oldest(this.#oldest(1));
   }
 
   /** Whether no projector has a change of the call, whose last one has that place. */
@@ -242,7 +243,10 @@ export class OutboxTable {
   /** What the account's row is to have; `null` if the list was not read. */
   takeText(): string | null {
     if (this.#hasChanged) {
-      const listed = this.#read().map(({ place, kind, id, sinceMs }): ListedChange => [place, kind, id, sinceMs]);
+      const listed = this.#read().map(
+        ({ place, kind, id, sinceMs, mayWait }): ListedChange =>
+          mayWait ? [place, kind, id, sinceMs, true] : [place, kind, id, sinceMs],
+      );
       this.#text = JSON.stringify(listed);
     }
     this.#hasChanged = false;
@@ -254,7 +258,7 @@ export class OutboxTable {
     this.#text =
       this.#sql.exec<{ text: string | null }>('SELECT pending AS text FROM account').toArray()[0]?.text ?? null;
     const listed = JSON.parse(this.#text ?? '[]') as ListedChange[];
-    this.#list = listed.map(([place, kind, id, sinceMs]) => ({ place, kind, id, sinceMs }));
+    this.#list = listed.map(([place, kind, id, sinceMs, mayWait = false]) => ({ place, kind, id, sinceMs, mayWait }));
     const last = this.#sql.exec<{ place: number | null }>('SELECT MAX(place) AS place FROM outbox').one().place;
     this.#hasRows = last !== null;
     this.#lastPlace = Math.max(last ?? 0, listed.at(-1)?.[0] ?? 0, this.#handedOverPlace);
@@ -277,4 +281,9 @@ export class OutboxTable {
   saveDelivery({ failures, dueAtMs, lastError }: Delivery): void {
     this.#sql.exec('UPDATE delivery SET failures = ?, due_at_ms = ?, last_error = ?', failures, dueAtMs, lastError);
   }
+}
+
+/** When the oldest of the changes was made; `null` if there is none. */
+function oldest(changes: readonly WaitingChange[]): number | null {
+  return changes.length === 0 ? null : Math.min(...changes.map(({ sinceMs }) => sinceMs));
 }
