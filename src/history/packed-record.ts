@@ -97,12 +97,16 @@ export function packRecord(record: string, repeated: Repeated): string | null {
   return packed.length * PACKED_RATIO_MAX < text.length || packed.length >= text.length ? null : packed.toHex();
 }
 
+/** A packed record that a release before packed ones brought to D1, as it came; no JSON object or array looks like that. */
+const HEXADECIMAL = /^(?:[0-9a-f]{2})+$/;
+
 /** The record's text. */
 export function unpackRecord(stored: StoredRecord, repeated: Repeated): string {
-  if (typeof stored === 'string') return stored;
-  if (stored[0] !== VERSION)
-    throw new Error(`the record of a call has version ${stored[0]}, which this release cannot read`);
-  return unpackText(stored, valuesOfRow(repeated));
+  if (typeof stored === 'string' && !HEXADECIMAL.test(stored)) return stored;
+  const packed = typeof stored === 'string' ? Uint8Array.fromHex(stored) : stored;
+  if (packed[0] !== VERSION)
+    throw new Error(`the record of a call has version ${packed[0]}, which this release cannot read`);
+  return unpackText(packed, valuesOfRow(repeated));
 }
 
 /** The values that a record of the row may repeat, by their number: each as it stands in JSON, empty if it is not repeated. */

@@ -39,7 +39,7 @@ const RECORD_PARTS = {
 /** A part of a call's record as JSON; NULL if the record does not have it. */
 export function recordPart(name: keyof typeof RECORD_PARTS): SQL {
   return sql.raw(
-    `CASE typeof(record) WHEN 'text' THEN record -> '${RECORD_PARTS[name]}' ELSE details -> '$.${name}' END`,
+    `CASE WHEN typeof(record) = 'text' AND record GLOB '{*' THEN record -> '${RECORD_PARTS[name]}' ELSE details -> '$.${name}' END`,
   );
 }
 
