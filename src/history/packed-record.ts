@@ -3,8 +3,8 @@
  *
  * A packed record is bytes: the version of its form, then steps that write the text again, byte for byte. A step copies from
  * the words that most records have (`record-words.ts`) or from the text so far, repeats a value that a column of the same row
- * has, or writes the cost of a line that follows from the figures before it; or it brings bytes of its own. A later version keeps the reader of each version before. A record that is not packed is
- * its text, JSON.
+ * has, or writes the cost of a line that follows from the figures before it; or it brings bytes of its own. The constants of
+ * this file belong to version 1, whose reader every later version keeps. A record that is not packed is its text, JSON.
  */
 
 import { RECORD_WORDS_1 } from './record-words.ts';
@@ -61,9 +61,11 @@ const COMPARED_MAX = 48;
  * reader of many knows how long they can become.
  */
 export const PACKED_RATIO_MAX = 24;
-/** From this amount on, D1 may not have it exactly. */
+/** A longer record is kept as it is: one without repetitions takes a tenth of a microsecond a byte. */
+export const RECORD_LENGTH_MAX = 131_072;
+/** A longer amount may not be exact in D1. */
 const AMOUNT_LENGTH_MAX = 15;
-/** How long a call may be open if nothing else is set. */
+/** How long a call may be open if an operator sets nothing else. */
 const USUAL_DEADLINE_MS = 3_600_000;
 const NANO = 1e9;
 const UNITS_PER_RATE = 1e6;
@@ -73,7 +75,7 @@ const BACK_MAX = 128;
 const HASHES = 4_096;
 const HASH_BITS = 20;
 
-/** Where the words have each beginning of four bytes. */
+/** The words, and the places of each beginning of four bytes in them. */
 interface Words {
   bytes: Uint8Array;
   /** The first place by hash, and the next place with the same hash by place; -1 if there is none. */
@@ -89,18 +91,22 @@ const WORDS = indexWords(RECORD_WORDS_1);
 /** The packed record in hexadecimal, for `unhex`; `null` if the record is to be kept as it is. */
 export function packRecord(record: string, repeated: Repeated): string | null {
   // Text that is not well-formed would come back as another.
-  if (!record.isWellFormed()) return null;
+  if (record.length > RECORD_LENGTH_MAX || !record.isWellFormed()) return null;
   const text = ENCODER.encode(record);
   const packed = new Packer(text, valuesOfRow(repeated)).pack();
   return packed.length * PACKED_RATIO_MAX < text.length || packed.length >= text.length ? null : packed.toHex();
 }
 
+/** A packed record that a release before packed ones brought to D1, as it came; no JSON object or array looks like that. */
+const HEXADECIMAL = /^(?:[0-9a-f]{2})+$/;
+
 /** The record's text. */
 export function unpackRecord(stored: StoredRecord, repeated: Repeated): string {
-  if (typeof stored === 'string') return stored;
-  if (stored[0] !== VERSION)
-    throw new Error(`the record of a call has version ${stored[0]}, which this release cannot read`);
-  return unpackText(stored, valuesOfRow(repeated));
+  if (typeof stored === 'string' && !HEXADECIMAL.test(stored)) return stored;
+  const packed = typeof stored === 'string' ? Uint8Array.fromHex(stored) : stored;
+  if (packed[0] !== VERSION)
+    throw new Error(`the record of a call has version ${packed[0]}, which this release cannot read`);
+  return unpackText(packed, valuesOfRow(repeated));
 }
 
 /** The values that a record of the row may repeat, by their number: each as it stands in JSON, empty if it is not repeated. */
@@ -157,14 +163,14 @@ interface Found {
 
 class Packer {
   readonly #text: Uint8Array;
-  /** The bytes of all values, and where each begins and ends, by its first byte. */
+  /** The bytes of all values, and the place of each in them, by its first byte. */
   readonly #valueBytes: Uint8Array;
   readonly #values = new Map<number, { number: number; from: number; length: number }[]>();
   readonly #packed: Uint8Array;
   #length = 0;
-  /** Where the words that were copied last end. */
+  /** The end of the words that were copied last. */
   #cursor = 0;
-  /** Where own bytes of the text began with a hash. */
+  /** The last place of the text with own bytes that has a hash. */
   readonly #seen = new Map<number, number>();
 
   constructor(text: Uint8Array, values: readonly string[]) {

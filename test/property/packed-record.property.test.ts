@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import {
   PACKED_RATIO_MAX,
   packRecord,
+  RECORD_LENGTH_MAX,
   REPEATED_COLUMNS,
   type Repeated,
   type StoredRecord,
@@ -32,7 +33,7 @@ const recordOf = (repeated: Repeated) =>
   fc.oneof(
     fc.array(fc.oneof(word, figure, fc.constantFrom(...repeated)), { maxLength: 60 }).map((all) => JSON.stringify(all)),
     fc.dictionary(word, fc.oneof(word, fc.constantFrom(...repeated))).map((all) => JSON.stringify(all)),
-    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.string({ unit: 'binary', maxLength: 300 }).map((text) => `{${text}`),
   );
 
 const stored = (record: string, repeated: Repeated): StoredRecord => {
@@ -69,7 +70,16 @@ const PACKED_1 =
 it('a usual record takes less than a tenth of its text, and is read as it was first packed', () => {
   expect(packRecord(RECORD, ROW)).toBe(PACKED_1);
   expect(unpackRecord(Uint8Array.fromHex(PACKED_1), ROW)).toBe(RECORD);
+  // As an earlier release stores a page of this one.
+  expect(unpackRecord(PACKED_1, ROW)).toBe(RECORD);
   expect(RECORD.length / (PACKED_1.length / 2)).toBeGreaterThan(10);
+});
+
+it('a record that is too long to be packed is kept as it is', () => {
+  const longest = Array.from({ length: RECORD_LENGTH_MAX / 8 }, (_, n) => `"id":${n % 1_000}`.padEnd(8, '0')).join('');
+  expect(longest.length).toBe(RECORD_LENGTH_MAX);
+  expect(packRecord(`${longest} `, ROW)).toBeNull();
+  expect(packRecord(longest, ROW)).not.toBeNull();
 });
 
 it('a record of a version that this release does not know is refused, not read as another', () => {

@@ -26,8 +26,8 @@ export const LACKS_PRICE = sql.raw(
 export const DENIED = sql.raw("status = 'NOT_ALLOWED'");
 
 /**
- * Parts of a record that queries ask for and no column has: where a record has them that is text. Of a packed one they are
- * in the column `details`, by these names.
+ * Parts of a record that queries ask for and no column has: their paths in a record that is text. If the record is packed, the
+ * column `details` has them by these names.
  */
 const RECORD_PARTS = {
   usage: '$.outcome.usage',
@@ -39,7 +39,7 @@ const RECORD_PARTS = {
 /** A part of a call's record as JSON; NULL if the record does not have it. */
 export function recordPart(name: keyof typeof RECORD_PARTS): SQL {
   return sql.raw(
-    `CASE typeof(record) WHEN 'text' THEN record -> '${RECORD_PARTS[name]}' ELSE details -> '$.${name}' END`,
+    `CASE WHEN typeof(record) = 'text' AND record GLOB '{*' THEN record -> '${RECORD_PARTS[name]}' ELSE details -> '$.${name}' END`,
   );
 }
 
