@@ -70,8 +70,7 @@ export async function handOver({
       const row: RecordedChange = { kind: 'customer', id: account.customerId, record: null };
       const page = projectPage(account, brings ? [...others, row] : others, () => store.figures());
       if (brings) store.listedRow.leaves(account);
-      if (page.changes.length > 0)
-        await send(store, env, page, { ...waiting, sinceMs: Math.min(waiting.sinceMs, now()) }, now());
+      if (page.changes.length > 0) await send(store, env, page, waiting, now());
       store.handedOver(waiting, now());
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };

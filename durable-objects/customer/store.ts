@@ -716,10 +716,10 @@ export class CustomerStore {
     return this.#record(kind, id, nowMs, false);
   }
 
-  /** Records a change that the alarm hands over, unless another one is handed over before. Returns its place in the outbox. */
-  #record(kind: ChangeKind, id: string, nowMs: number): number {
+  /** Records a change. One that may wait goes with the next one that is handed over, or by the alarm. Returns its place. */
+  #record(kind: ChangeKind, id: string, nowMs: number, mayWait: boolean): number {
     this.listedRow.changed(nowMs);
-    const place = this.#tables.outbox.add(kind, id, nowMs);
+    const place = this.#tables.outbox.add(kind, id, nowMs, { mayWait });
     this.#dueNow().outboxMs ??= nowMs + OUTBOX_ALARM_MS;
     this.#newSinceMs ??= nowMs;
     this.#hasNewChanges = true;
