@@ -288,7 +288,7 @@ export const MIGRATIONS: readonly Migration[] = [
   CREATE INDEX batch_holds_expiry ON batch_holds (expires_at_ms, begun_at_ms);
   `,
   `
-  -- The changes that no projector has yet, as JSON (tables/outbox.ts). The table has those that came after the list was full.
+  -- The changes that no projector has yet, as JSON (tables/outbox.ts); outbox has those that came after the list was full.
   ALTER TABLE account ADD COLUMN pending TEXT;
   `,
   `
