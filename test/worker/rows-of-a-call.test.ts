@@ -20,7 +20,7 @@ const PLAN = {
 const PRICE = { available: true as const, card: rateCard({ input: '1000', output: '1000' }) };
 const USED = { modelUsed: 'm', usage: { ...NO_USAGE, inputTokens: 1_000, responseTokens: 500 } };
 
-/** Rows by table. Changes that wait for a projector are counted where they are handed over. */
+/** Rows by table, without those of changes that wait for a projector. */
 function byTable(rows: Rows): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [sql, count] of Object.entries(rows)) {
