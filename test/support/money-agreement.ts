@@ -219,8 +219,8 @@ type CallRow = {
 
 /** Calls and their charges equal the model's, and their holds sum to the account's. */
 function expectCallsToAgree(model: ReferenceModel, object: Clockwork): void {
-  const rows =
-    object.query<CallRow>(`SELECT call_id AS callId, status, finished_at_ms AS finishedAtMs, record ->> '$.reserved' AS reserved,
+  const rows = object.query<CallRow>(`SELECT call_id AS callId, IIF(status = 'LISTED', 'IN_PROGRESS', status) AS status,
+    COALESCE(ended_at_ms, finished_at_ms) AS finishedAtMs, record ->> '$.reserved' AS reserved,
     record ->> '$.credit.heldNanoUsd' AS held, record ->> '$.credit.steps.heldTokens' AS heldTokens,
     record ->> '$.credit.exceededNanoUsd' AS exceeded, record ->> '$.outcome.usageSource' AS source, record ->> '$.outcome.charge' AS charge FROM calls ORDER BY call_id`);
   const kept = (call: ModelCall) => call.finishedAtMs === null || model.nowMs - call.finishedAtMs < CALL_RETENTION_MS;

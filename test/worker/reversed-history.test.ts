@@ -237,9 +237,19 @@ function shownState(object: Clockwork) {
   } = slots?.CUSTOM1 ?? { usage: '0', overage: '0' };
   const hours = new Map<number, Record<string, number>>();
   // A usage period divides the hour in which it begins, if that had any usage before.
-  for (const { hour_ms: atMs = 0, ...figures } of object.query<Record<string, number>>('SELECT * FROM usage_hours')) {
+  const current = object.query<{ text: string }>(
+    'SELECT current_hour AS text FROM account WHERE current_hour IS NOT NULL',
+  );
+  const stored = current
+    .map(({ text }) => JSON.parse(text) as Record<string, number> | null)
+    .filter((row) => row !== null);
+  for (const { hour_ms: atMs = 0, ...figures } of [
+    ...object.query<Record<string, number>>('SELECT * FROM usage_hours'),
+    ...stored,
+  ]) {
     const sum = hours.get(Math.floor(atMs / HOUR)) ?? {};
-    for (const [name, figure] of Object.entries(figures)) sum[name] = (sum[name] ?? 0) + figure;
+    for (const [name, figure] of Object.entries(figures))
+      if (Number(figure) !== 0) sum[name] = (sum[name] ?? 0) + Number(figure);
     hours.set(Math.floor(atMs / HOUR), sum);
   }
   return {

@@ -3,6 +3,7 @@
  * each entry of an index.
  */
 import { expect, test } from 'vitest';
+import { LISTED_MAX } from '../../durable-objects/customer/tables/begin-figures.ts';
 import { accepted, type Clockwork, type Rows, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
 import { NO_USAGE } from '../unit/fixtures.ts';
@@ -19,7 +20,7 @@ const PLAN = {
 const PRICE = { available: true as const, card: rateCard({ input: '1000', output: '1000' }) };
 const USED = { modelUsed: 'm', usage: { ...NO_USAGE, inputTokens: 1_000, responseTokens: 500 } };
 
-/** Rows by table. Changes that wait for a projector are counted where they are handed over. */
+/** Rows by table, without those of changes that wait for a projector. */
 function byTable(rows: Rows): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [sql, count] of Object.entries(rows)) {
@@ -41,6 +42,26 @@ test('a call writes six rows: two at its begin, one at its end, one for the key 
     call(object, 'first', START);
     const rows = object.rowsWritten(() => call(object, 'next', START + 10 * SECOND));
     expect(byTable(rows)).toEqual({ calls: 3, keys: 1, account: 2 });
+  }));
+
+test('a call beside more open ones than the account lists writes a row more, and each of them times out', () =>
+  withObject(PLAN, async (object) => {
+    call(object, 'first', START);
+    for (let n = 0; n < LISTED_MAX; n += 1) accepted(object.begin(`open-${n}`, START + 5 * SECOND));
+    const rows = object.rowsWritten(() => call(object, 'next', START + 10 * SECOND));
+    expect(byTable(rows)).toEqual({ calls: 4, keys: 1, account: 2 });
+    accepted(object.begin('beyond', START + 20 * SECOND));
+    await object.restart();
+    object.wake(START + HOUR + 5 * SECOND);
+    expect([object.seen(`open-${LISTED_MAX - 1}`)?.status, object.seen('beyond')?.status]).toEqual([
+      'TIMEOUT',
+      'IN_PROGRESS',
+    ]);
+    object.wake(START + HOUR + 20 * SECOND);
+    expect([object.seen('beyond')?.status, accepted(object.inspect(START + HOUR + 21 * SECOND)).openCalls]).toEqual([
+      'TIMEOUT',
+      0,
+    ]);
   }));
 
 test('an increment writes its event, its key and the account, and no row of its hour', () =>
