@@ -6,10 +6,13 @@
  * request to a queue, an entry in it, and several promises.
  */
 
+/** A part of the bytes, or their end. */
+type Part = { done: false; value: Uint8Array } | { done: true; value?: Uint8Array | undefined };
+
 /** A source has one reader, which asks for one part at a time. */
 export interface ByteSource {
   /** The next part. The one after it may come in the same memory, so a reader that keeps a part copies it. */
-  read(): Promise<ReadableStreamReadResult<Uint8Array>>;
+  read(): Promise<Part>;
   /** Ends a read that is pending, and leaves the sender. */
   cancel(reason?: unknown): Promise<void>;
 }
@@ -37,7 +40,7 @@ class ReadInto implements ByteSource {
     this.#reader = reader;
   }
 
-  async read(): Promise<ReadableStreamReadResult<Uint8Array>> {
+  async read(): Promise<Part> {
     const { done, value } = await this.#reader.read(new Uint8Array(this.#memory as ArrayBuffer));
     if (done) return OVER;
     this.#memory = value.buffer;
@@ -73,7 +76,7 @@ export class ReplayedBytes implements ByteSource {
     this.#letGo = letGo;
   }
 
-  read(): Promise<ReadableStreamReadResult<Uint8Array>> {
+  read(): Promise<Part> {
     const value = this.#parts.shift();
     if (value) {
       if (this.#parts.length === 0) this.#letGo();
