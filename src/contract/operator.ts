@@ -326,7 +326,10 @@ export const Health = z.object({
   }),
   beginQueue: z
     .object({
-      waiting: z.number().int().describe('Begins of calls that wait for their turn or for the objects of their customers'),
+      waiting: z
+        .number()
+        .int()
+        .describe('Begins of calls that wait for their turn or for the objects of their customers'),
       oldestMs: z.number().nullable().describe('Milliseconds for which the oldest has waited; null if none waits'),
       refusedAt: instant
         .nullable()
