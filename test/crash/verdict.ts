@@ -98,14 +98,17 @@ type Say = (sentence: string) => void;
 function parseCustomer({ tables }: ObjectState): CustomerFacts {
   const records = (table: string, key: string) =>
     new Map((tables.get(table) ?? []).map((row) => [row[key] as string, JSON.parse(String(row.record)) as Json]));
+  const account = tables.get('account')?.[0];
+  const currentHour = JSON.parse(String(account?.current_hour ?? 'null')) as Row | null;
   return {
-    account: JSON.parse(String(tables.get('account')?.[0]?.value ?? '{}')),
+    account: JSON.parse(String(account?.value ?? '{}')),
     calls: records('calls', 'call_id'),
     events: records('meter_events', 'event_id'),
     ledger: new Map(
       (tables.get('ledger') ?? []).map((row) => [Number(row.entry_id), JSON.parse(String(row.record)) as Json]),
     ),
-    usageHours: tables.get('usage_hours') ?? [],
+    // The hour under way is in the account's row.
+    usageHours: [...(tables.get('usage_hours') ?? []), ...(currentHour ? [currentHour] : [])],
     waiting: { outbox: tables.get('outbox')?.length ?? 0, charges: tables.get('charges')?.length ?? 0 },
   };
 }
