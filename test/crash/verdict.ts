@@ -100,6 +100,7 @@ function parseCustomer({ tables }: ObjectState): CustomerFacts {
   const listed = JSON.parse(String(account?.pending ?? '[]')) as unknown[];
   const records = (table: string, key: string) =>
     new Map((tables.get(table) ?? []).map((row) => [row[key] as string, JSON.parse(String(row.record)) as Json]));
+  const currentHour = JSON.parse(String(account?.current_hour ?? 'null')) as Row | null;
   return {
     account: JSON.parse(String(account?.value ?? '{}')),
     calls: records('calls', 'call_id'),
@@ -107,7 +108,8 @@ function parseCustomer({ tables }: ObjectState): CustomerFacts {
     ledger: new Map(
       (tables.get('ledger') ?? []).map((row) => [Number(row.entry_id), JSON.parse(String(row.record)) as Json]),
     ),
-    usageHours: tables.get('usage_hours') ?? [],
+    // The hour under way is in the account's row.
+    usageHours: [...(tables.get('usage_hours') ?? []), ...(currentHour ? [currentHour] : [])],
     waiting: {
       outbox: (tables.get('outbox')?.length ?? 0) + listed.length,
       charges: tables.get('charges')?.length ?? 0,
