@@ -58,6 +58,8 @@ export const STORED_CHANGES = `SELECT listed.value ->> 0 AS place, listed.value 
   FROM account, json_each(pending) listed
   UNION ALL SELECT place, kind, id FROM outbox`;
 
+const CHANGES_AT_ONCE = 400;
+
 /** Rows that were read or written, by statement. */
 export type Rows = Record<string, number>;
 
@@ -166,6 +168,8 @@ export interface Clockwork {
   /** When the object would wake next. */
   alarm(): Promise<number | null>;
   rows(table: string): number;
+  /** Projectors take all changes. */
+  handOverAll(atMs: number): void;
   /** The changes that are stored. */
   changes(): { place: number; kind: ChangeKind; id: string }[];
   /** The rows of the object's own tables. */
@@ -443,6 +447,17 @@ export async function withObject(
       resendSetAside: (atMs) => projector().resend(organizationId, atMs).rows,
       alarm: () => state.storage.getAlarm(),
       rows: (table) => state.storage.sql.exec<{ n: number }>(`SELECT COUNT(*) AS n FROM ${table}`).one().n,
+      handOverAll: (atMs) => {
+        for (let more = true; more; ) {
+          const page = store.outboxPage(CHANGES_AT_ONCE);
+          const account = store.account();
+          if (account) store.listedRow.leaves(account);
+          store.handedOver(page, atMs);
+          // The next transaction forgets them.
+          store.transaction(atMs, () => undefined);
+          ({ more } = page);
+        }
+      },
       changes: () => state.storage.sql.exec<{ place: number; kind: ChangeKind; id: string }>(STORED_CHANGES).toArray(),
       query: <Row extends Record<string, SqlStorageValue>>(sql: string) => state.storage.sql.exec<Row>(sql).toArray(),
       rowsRead: counted.rowsRead,

@@ -121,7 +121,7 @@ test('no answer is given that is older than 48 hours, and calls are dropped part
     }
     expect(object.begin('c600', T0 + 2 * DAY + 599)).toMatchObject({ ok: true, replayed: true });
     expect(object.begin('c600', T0 + 2 * DAY + 600)).toMatchObject({ refusal: { code: 'IDEMPOTENCY_KEY_CONFLICT' } });
-    object.query('DELETE FROM outbox');
+    object.handOverAll(T0 + 700);
     const [week, hour] = [7 * DAY, DAY / 24];
     object.housekeep(T0 + week - hour);
     expect(object.rows('calls')).toBe(700);
@@ -132,7 +132,7 @@ test('no answer is given that is older than 48 hours, and calls are dropped part
     // Their places are taken again, and those calls go a week later.
     accepted(object.begin('next', T0 + 8 * DAY));
     accepted(object.end('next', T0 + 8 * DAY));
-    object.query('DELETE FROM outbox');
+    object.handOverAll(T0 + 8 * DAY);
     object.housekeep(T0 + 16 * DAY);
     expect(object.rows('calls')).toBe(0);
   }));

@@ -91,10 +91,13 @@ async function readColumns(table: string): Promise<{ name: string; type: string 
   ).results;
 }
 
-/** But for the note that the archive still has to be rewritten, which goes with that (archive-erasure.test.ts). */
+/**
+ * But for the note that the archive still has to be rewritten, which goes with that (archive-erasure.test.ts), and for what
+ * versions before `0018` note in a transaction and forget in the same one.
+ */
 async function customerTables(): Promise<string[]> {
   const found: string[] = [];
-  for (const table of (await tables()).filter((name) => name !== 'archive_erasures')) {
+  for (const table of (await tables()).filter((name) => !['archive_erasures', 'usage_changes'].includes(name))) {
     if ((await readColumns(table)).some(({ name }) => name === 'customer_id')) found.push(table);
   }
   return found;
@@ -221,7 +224,7 @@ describe('an erasure', () => {
         .bind(...values)
         .run();
     }
-    expect(Object.values(await rowsInD1(tenant, customerId)).every((rows) => rows > 0)).toBe(true);
+    expect(Object.entries(await rowsInD1(tenant, customerId)).filter(([, rows]) => rows === 0)).toEqual([]);
     await erase(customerId);
     expect(Object.entries(await rowsInD1(tenant, customerId)).filter(([, rows]) => rows > 0)).toEqual([]);
   });

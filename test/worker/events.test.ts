@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { ANSWER_RETENTION_MS } from '../../durable-objects/customer/retention.ts';
 import { OrganizationEvent } from '../../src/contract/events.ts';
 import { CALL_RETENTION_MS } from '../../src/domain/call.ts';
+import { HOUR_MS } from '../../src/platform/time.ts';
 import { createTenant } from '../support/api.ts';
 import { accepted, type Clockwork, withObject } from '../support/object.ts';
 import { rateCard } from '../support/rate-cards.ts';
@@ -347,7 +348,8 @@ test('events stay in the object until D1 has them, and go with what else is past
     object.housekeep(START + ANSWER_RETENTION_MS);
     expect(object.rows('events')).toBe(2);
     await object.deliver(bindings.DB, START + ANSWER_RETENTION_MS + 1);
-    object.housekeep(START + CALL_RETENTION_MS);
+    // Calls go within the hour after.
+    object.housekeep(START + CALL_RETENTION_MS + HOUR_MS);
     expect(object.rows('events')).toBe(0);
   });
 });

@@ -76,7 +76,7 @@ test('an increment writes its event, its key and the account, and no row of its 
 test('to remove a call a week later writes a row, and to remove the keys of a day writes two, however many there are', () =>
   withObject(PLAN, async (object) => {
     for (let n = 0; n < 20; n += 1) call(object, `call-${n}`, START + n * 10 * SECOND);
-    object.query('DELETE FROM outbox');
+    object.handOverAll(START + 200 * SECOND);
     const written = (atMs: number) => byTable(object.rowsWritten(() => object.housekeep(atMs)));
     expect(written(START + 3 * DAY)).toEqual({ keys: 2, events: 1 });
     expect(written(START + 8 * DAY)).toEqual({ calls: 20, call_walks: 2 });
