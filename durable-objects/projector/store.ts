@@ -161,12 +161,15 @@ export class ProjectorStore {
     if (this.#alarmMs === null && this.toWake().length > 0) this.wakeAt(nowMs + WAKE_RETRY_MS);
   }
 
-  /** They were woken. One whose next part came meanwhile is to be woken again. */
+  /** They were woken. One whose next part came meanwhile is to be woken again. If nothing else is to be done, no alarm fires. */
   woken(rows: readonly ToWake[]): void {
     this.#storage.sql.exec(
       'DELETE FROM to_wake WHERE (organization_id, parts) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))',
       JSON.stringify(rows.map(({ organizationId, parts }) => [organizationId, parts])),
     );
+    if (this.#alarmMs === null || this.hasPages() || this.#schema.hasUnfinished || this.toWake().length > 0) return;
+    this.#alarmMs = null;
+    void this.#storage.deleteAlarm();
   }
 
   /** D1 refused a part of one change. Returns whether its row was not set aside before. */
