@@ -58,11 +58,11 @@ export function prune(
     keptAnswers.drop(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
     isCurrent ? makePast(tables, nowMs - Math.max(WHOLE_MS, rollingMs)) : 0,
     pastCalls.dropOld(nowMs - ANSWER_RETENTION_MS, ROWS_MAX),
-    isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, outbox.listedCalls(), ROWS_MAX) : 0,
+    isCurrent ? calls.drop(nowMs - CALL_RETENTION_MS, outbox.listed('call'), ROWS_MAX) : 0,
     batchHolds.drop(nowMs - BATCH_HOLD_RETENTION_MS, ROWS_MAX),
     countedPrompts.drop(nowMs - COUNTED_MS, ROWS_MAX),
-    isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, ROWS_MAX) : 0,
-    isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? meterEvents.drop(nowMs - METER_EVENT_RETENTION_MS, outbox.listed('meter_event'), ROWS_MAX) : 0,
+    isCurrent ? ledger.drop(nowMs - LEDGER_RETENTION_MS, outbox.listed('credit_entry'), ROWS_MAX) : 0,
     keys.drop(nowMs, ROWS_MAX),
     keys.dropDerived(nowMs - CALL_RETENTION_MS, ROWS_MAX),
     usageHours.drop({ beforeMs: nowMs - USAGE_HOURS_RETENTION_MS, periodMs }, ROWS_MAX),
@@ -71,7 +71,7 @@ export function prune(
     corrections.drop(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
     forms.drop(nowMs - FORM_RETENTION_MS, ROWS_MAX),
     charges.dropGivenUp(nowMs - CORRECTIONS_RETENTION_MS, ROWS_MAX),
-    isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, ROWS_MAX) : 0,
+    isCurrent ? events.drop(nowMs - EVENT_RETENTION_MS, outbox.listed('event'), ROWS_MAX) : 0,
   ];
   if (written.some((rows) => rows >= ROWS_MAX)) return nowMs + ROUND_MS;
   const nextMs = nextPruneMs(tables);
@@ -81,7 +81,7 @@ export function prune(
 
 /** Makes past calls of those that finished by then. Returns the number of calls that it looked at. */
 function makePast({ calls, outbox, pastCalls }: Tables, finishedByMs: number): number {
-  const { settled, seen } = calls.settled(finishedByMs, outbox.listedCalls(), ROWS_MAX);
+  const { settled, seen } = calls.settled(finishedByMs, outbox.listed('call'), ROWS_MAX);
   for (const { call, hasRetries, fingerprints } of settled) {
     if (hasRetries) pastCalls.take(call, fingerprints);
     calls.remove(call.callId);

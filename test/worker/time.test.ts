@@ -293,6 +293,25 @@ describe('retention', () => {
     });
   });
 
+  test('an entry of the ledger that no projector has stays, also if it is of long ago when it is made', async () => {
+    await withObject({ name: 'P', limitType: 'BLOCK' }, async (object) => {
+      const entries = () => object.query('SELECT entry_id AS id FROM ledger ORDER BY 1').map(({ id }) => id);
+      accepted(object.begin('a', START));
+      accepted(object.end('a', START));
+      accepted(object.grant('USD', 5n, START, { expiresAtMs: START + HOUR }));
+      await object.deliver(somewhere, START);
+      // The end of the first credit is noticed now, and its entry is of its time.
+      const late = START + 31 * DAY;
+      accepted(object.grant('USD', 7n, late));
+      expect(entries()).toEqual([1, 2, 3]);
+      object.housekeep(late);
+      expect(entries()).toEqual([2, 3]);
+      await object.deliver(somewhere, late);
+      object.housekeep(late + 2 * HOUR);
+      expect(entries()).toEqual([3]);
+    });
+  });
+
   test('the key of an increment is kept for 48 hours at least, and three days at most, however many there are', async () => {
     const customMeters = { CUSTOM1: { enabled: true, included: 1_000, overage: { model: 'SINGLE', priceUsd: '1' } } };
     await withObject({ name: 'P', limitType: 'BLOCK', customMeters }, async (object) => {

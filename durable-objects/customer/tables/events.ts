@@ -17,12 +17,14 @@ export class EventTable {
     this.#sql.exec(sql, eventId, event.atMs, JSON.stringify(event));
   }
 
-  /** Drops events recorded by then that D1 has. Returns the rows written. */
-  drop(recordedByMs: number, rowsMax: number): number {
+  /** Drops events recorded by then that D1 has. Returns the rows written. `listed`: those in the outbox's list. */
+  drop(recordedByMs: number, listed: readonly string[], rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM events WHERE event_id IN (
-         SELECT event_id FROM events WHERE at_ms <= ? AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'event') LIMIT ?)`,
+         SELECT event_id FROM events WHERE at_ms <= ? AND event_id NOT IN (SELECT value FROM json_each(?))
+           AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'event') LIMIT ?)`,
       recordedByMs,
+      JSON.stringify(listed),
       rowsMax,
     ).rowsWritten;
   }

@@ -101,14 +101,19 @@ export class LedgerTable {
       });
   }
 
-  /** Drops entries made by then that D1 has, except the newest of each unit. Returns the rows written. */
-  drop(madeByMs: number, rowsMax: number): number {
+  /**
+   * Drops entries made by then that D1 has, except the newest of each unit. Returns the rows written. `listed`: those in the
+   * outbox's list.
+   */
+  drop(madeByMs: number, listed: readonly string[], rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM ledger WHERE entry_id IN (
          SELECT entry_id FROM ledger WHERE at_ms <= ?
            AND entry_id NOT IN (${NEWEST_OF_UNITS})
+           AND entry_id NOT IN (SELECT CAST(value AS INTEGER) FROM json_each(?))
            AND entry_id NOT IN (SELECT CAST(id AS INTEGER) FROM outbox WHERE kind = 'credit_entry') LIMIT ?)`,
       madeByMs,
+      JSON.stringify(listed),
       rowsMax,
     ).rowsWritten;
   }

@@ -33,17 +33,19 @@ export class MeterEventTable {
 
   /**
    * Drops events recorded by then, except those that D1 does not have or whose charge is still to be settled. Returns the
-   * rows written.
+   * rows written. `listed`: those in the outbox's list.
    */
-  drop(recordedByMs: number, rowsMax: number): number {
+  drop(recordedByMs: number, listed: readonly string[], rowsMax: number): number {
     return this.#sql.exec(
       `DELETE FROM meter_events WHERE event_id IN (
          SELECT event_id FROM meter_events WHERE at_ms <= ?
+           AND event_id NOT IN (SELECT value FROM json_each(?))
            AND event_id NOT IN (SELECT id FROM outbox WHERE kind = 'meter_event')
            AND event_id NOT IN (SELECT subject_id FROM charges WHERE debited_at_ms IS NULL AND kind = 'meter_event')
            AND NOT EXISTS (SELECT 1 FROM charges WHERE stripe_customer_id IS NOT NULL AND subject_id = meter_events.event_id
              AND kind = 'meter_event' AND due_at_ms < ?) LIMIT ?)`,
       recordedByMs,
+      JSON.stringify(listed),
       NEVER_MS,
       rowsMax,
     ).rowsWritten;

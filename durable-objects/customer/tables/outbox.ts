@@ -191,9 +191,9 @@ export class OutboxTable {
     return this.#sql.exec(sql, changePlace, callId).toArray().length > 0;
   }
 
-  /** The calls in the list. */
-  listedCalls(): string[] {
-    return this.#read().flatMap(({ kind, id }) => (kind === 'call' ? [id] : []));
+  /** The ids of the changes of a kind that are in the list, and not in the table. */
+  listed(kind: ChangeKind): string[] {
+    return this.#read().flatMap((change) => (change.kind === kind ? [change.id] : []));
   }
 
   /** A projector has the changes up to that place. An object that stops before the next transaction hands them over again. */
