@@ -188,18 +188,22 @@ export class CallTable {
     this.#sql.exec(sql, JSON.stringify(call), replaced, place, call.callId);
   }
 
-  /** Open calls whose deadline has come, the earliest first: of those listed the due ones, and of others at most `rowsMax`. */
+  /**
+   * Open calls whose deadline has come, at most `rowsMax`: the earliest first, and those of one deadline in the order in which
+   * they began. `listed`: those of them that the account's row lists.
+   */
   pastDeadline(nowMs: number, listed: readonly CallId[], rowsMax: number): Call[] {
     const rows = this.#sql.exec<{ record: string }>(
       `SELECT record FROM (
-         SELECT record, deadline_at_ms FROM calls WHERE status = 'IN_PROGRESS' AND deadline_at_ms <= ?1 ORDER BY deadline_at_ms LIMIT ?2)
-       UNION ALL SELECT record FROM calls WHERE call_id IN (SELECT value FROM json_each(?3))`,
+         SELECT * FROM (SELECT record, deadline_at_ms, rowid AS place FROM calls
+           WHERE status = 'IN_PROGRESS' AND deadline_at_ms <= ?1 ORDER BY deadline_at_ms, rowid LIMIT ?2)
+         UNION ALL SELECT record, deadline_at_ms, rowid FROM calls WHERE call_id IN (SELECT value FROM json_each(?3)))
+       ORDER BY deadline_at_ms, place LIMIT ?2`,
       nowMs,
       rowsMax,
       JSON.stringify(listed),
     );
-    const calls = rows.toArray().map(({ record }) => JSON.parse(record) as Call);
-    return calls.sort((a, b) => a.deadlineAtMs - b.deadlineAtMs).slice(0, rowsMax);
+    return rows.toArray().map(({ record }) => JSON.parse(record) as Call);
   }
 
   /** The next deadline of the open calls that the account's row does not list. */
