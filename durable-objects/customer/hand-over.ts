@@ -45,6 +45,8 @@ export interface HandOverContext {
   now: () => number;
   /** The timer hands over: the row that lists show may wait (listed-row.ts). */
   isTimer?: boolean;
+  /** The projector is not to wait for pages of other customers. */
+  isAlone?: boolean;
 }
 
 /**
@@ -57,6 +59,7 @@ export async function handOver({
   objectId,
   now,
   isTimer = false,
+  isAlone = false,
 }: HandOverContext): Promise<{ more: boolean }> {
   const before = store.delivery();
   if (Math.max(before.dueAtMs ?? 0, store.erasure?.heldUntilMs ?? 0) > now()) return { more: false };
@@ -70,7 +73,7 @@ export async function handOver({
       const row: RecordedChange = { kind: 'customer', id: account.customerId, record: null };
       const page = projectPage(account, brings ? [...others, row] : others, () => store.figures());
       if (brings) store.listedRow.leaves(account);
-      if (page.changes.length > 0) await send(store, env, page, waiting, now());
+      if (page.changes.length > 0) await send(store, env, page, { ...waiting, more: waiting.more || isAlone }, now());
       store.handedOver(waiting, now());
       if (store.delivery().failures > 0) store.transaction(now(), () => store.saveDelivery(NO_FAILURE));
       if (!waiting.more) return { more: false };

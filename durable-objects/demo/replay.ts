@@ -185,7 +185,7 @@ async function night(stage: Stage, nowMs: number): Promise<void> {
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     subscription.housekeep(at(stage, nowMs));
     debit(store, false, nowMs);
-    await handOver({ store, env, objectId, now: () => nowMs });
+    await handOver({ store, env, objectId, now: () => nowMs, isAlone: true });
     const { failures, lastError } = store.delivery();
     if (failures > 0) throw new Error(`the history does not reach a projector: ${lastError}`);
     if (store.outboxState().pending === 0 && store.countCharges() === 0) return;

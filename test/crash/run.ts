@@ -113,6 +113,8 @@ export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
     await Promise.all(tenants.map(({ load }) => load.finish()));
     onProgress('waiting for D1 to have everything ...');
     for (const { organizationId, customers } of tenants) await drained(operator, organizationId, customers);
+    onProgress('waiting for the rows that lists show of customers ...');
+    await sleep(LISTED_ROWS_MS);
     await server.stop();
     return report(options, server, { tenants, kills, killsInStart });
   } finally {
@@ -149,6 +151,9 @@ function sumRequests(tenants: readonly Tenant[]): { requests: number; unanswered
     tenants.reduce((all, { load }) => all + load.sent.counts[name], 0);
   return { requests: sum('requests'), unanswered: sum('unanswered'), replays: sum('replays') };
 }
+
+/** An alarm brings the rows that lists show, half a minute after the last change. */
+const LISTED_ROWS_MS = 40_000;
 
 async function drained(operator: Api, organizationId: string, customers: readonly string[]): Promise<void> {
   const giveUpAtMs = Date.now() + DRAIN_MS_MAX;

@@ -4,6 +4,7 @@
  * Sent and acknowledged requests, the objects' rows and D1 are compared with each other, and every sum is recomputed
  * from single rows. Each line of the verdict is a sentence about an id.
  */
+import { REPEATED_COLUMNS, type StoredRecord, unpackRecord } from '../../src/history/packed-record.ts';
 import type { Sent } from './load.ts';
 import { wrongRollUps } from './roll-ups.ts';
 import type { ObjectState, Row } from './state.ts';
@@ -163,7 +164,7 @@ function judgeCalls(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts>
     equal(
       `${id} in D1 and in its object`,
       objects.get(call.customerId)?.calls.get(id),
-      JSON.parse(String(row.record)),
+      JSON.parse(textOfRecord(row)),
       say,
     );
     equal(`customer of ${id}`, call.customerId, row.customer_id, say);
@@ -173,6 +174,15 @@ function judgeCalls(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts>
     equal(`tier of ${id}`, call.premium ? 'premium' : 'standard', row.tier, say);
     equal(`acknowledged cost of ${id}`, call.costUsdNano, String(row.cost_nano_usd), say);
   }
+}
+
+/** A call's record in D1, which is packed. */
+function textOfRecord(row: Row): string {
+  const repeated = REPEATED_COLUMNS.map((name) => {
+    const value = (row[name] ?? null) as string | number | null;
+    return name === 'cost_nano_usd' && value !== null ? String(value) : value;
+  });
+  return unpackRecord(row.record as StoredRecord, repeated);
 }
 
 function judgeIncrements(sent: Sent, rows: Row[], objects: Map<string, CustomerFacts>, say: Say): void {
