@@ -20,8 +20,8 @@ const LONG_MS = 5_000;
 const IDLE_SECONDS = 10;
 const SHORT_IDLE_SECONDS = 1;
 const TOGETHER = 200;
-/** Calls of each customer before something is counted, so that every object has its tables. */
-const WARM_UPS = 3;
+/** Calls of each customer before something is counted, so that its object has its tables and the bounds of its cost seldom change. */
+const WARM_UPS = 20;
 const SHORT_TOGETHER = 20;
 /** Changes and figures of a call are in D1 by then. */
 const SETTLED_MS = 70_000;

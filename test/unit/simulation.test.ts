@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { countOfCall, PARTS, usageOfCall } from '../bench/simulation/call-cost.ts';
 import { amplitudeOf, largestShare, PEAK_BY_MEAN, shareBeyond } from '../bench/simulation/day.ts';
 import { answerFor, countRows, placed } from '../bench/simulation/deployment.ts';
+import { ASSUMED, ORGANIZATION_ROWS } from '../bench/simulation/measured.ts';
 import { marginalDollars, monthDollars, NO_USAGE, total, type Usage } from '../bench/simulation/prices.ts';
 import { meanWaitMs, runQueue } from '../bench/simulation/queue.ts';
 import { lineThrough } from '../bench/transactions.ts';
@@ -68,8 +69,8 @@ describe('money', () => {
     const d1Rows = (callsPerTransaction: number) =>
       usageOfCall({ callsPerTransaction, organizationsPerTransaction: 1, pastShare: 0 })['rows that D1 writes']
         .d1RowsWritten;
-    expect(d1Rows(1)).toBe(countOfCall('d1OwnRows') + 10);
-    expect(d1Rows(400)).toBeCloseTo(countOfCall('d1OwnRows') + 0.1);
+    expect(d1Rows(1)).toBe(countOfCall('d1OwnRows') + ORGANIZATION_ROWS);
+    expect(d1Rows(400)).toBeCloseTo(countOfCall('d1OwnRows') + ORGANIZATION_ROWS / 100);
   });
 
   test('the parts of a bill are the bill', () => {
@@ -102,7 +103,7 @@ describe('the deployment', () => {
 
   test('organizations share no row in a transaction', () => {
     const changes = 100 * countOfCall('handOvers');
-    expect(countRows(changes, 2) - countRows(changes, 1)).toBeCloseTo(40);
+    expect(countRows(changes, 2) - countRows(changes, 1)).toBeCloseTo(ASSUMED.featuresAndModels * ORGANIZATION_ROWS);
     expect(countRows(changes, 1_000) - countRows(changes, 25)).toBeCloseTo(0);
   });
 

@@ -25,54 +25,50 @@ export const SHORT_CALL: CallCounts = {
   workerRequests: 2,
   customerRequests: 2,
   customerAlarms: 0,
-  customerRowsWritten: 18,
-  customerRowsRead: 131,
+  customerRowsWritten: 9,
+  customerRowsRead: 134,
   directoryRequests: 1,
-  directoryRowsWritten: 2,
+  directoryRowsWritten: 1,
   directoryRowsRead: 3,
   handOvers: 1,
-  d1OwnRows: 18,
-  d1RowsRead: 90,
+  d1OwnRows: 12,
+  d1RowsRead: 148,
 };
 
 /** The column "each, long": calls that last longer than their hand-over waits. */
 export const LONG_CALL: CallCounts = {
   ...SHORT_CALL,
-  customerAlarms: 0.8,
-  customerRowsWritten: 18,
-  customerRowsRead: 44,
-  handOvers: 2,
-  d1OwnRows: 23,
-  d1RowsRead: 104,
+  customerAlarms: 1,
+  customerRowsRead: 12,
 };
 
-/** "projector: pages" in the table "rows written: by itself", of each hand-over. */
-export const PER_PAGE = { projectorRowsWritten: 3, projectorRowsRead: 6 };
-/** The additional units of a projector's transaction: its alarm is a request, and setting it writes a row. */
-export const PER_TRANSACTION = { projectorAlarms: 1, projectorRowsWritten: 2, projectorRowsRead: 3 };
+/** "projector: pages" in the table "rows written: by itself", of each hand-over: D1 takes pages from its memory. */
+export const PER_PAGE = { projectorRowsWritten: 0, projectorRowsRead: 2 };
+/** The additional units of a projector's transaction: it is counted in the object's own figures. */
+export const PER_TRANSACTION = { projectorAlarms: 0, projectorRowsWritten: 1, projectorRowsRead: 20 };
 /**
  * Rows of D1 that the calls of an organization share in a transaction, for each pair of feature and model: "D1:
- * organization_..." and "D1: feature_days", "D1: feature_hours" in the table "rows written: by itself".
+ * organization_..." and "D1: feature_days", "D1: feature_hours", "D1: usage_change_parts" in the table "rows written: by itself".
  */
-export const ORGANIZATION_ROWS = 10;
+export const ORGANIZATION_ROWS = 12;
 /**
  * The tables "retention: ...": "1200 of one" for a call, which is whole or a past call; "1 of each 200" for a customer's
  * hour (usage_hours) and day (customer_days, forms, walks, alarms).
  */
 export const RETENTION_ROWS = {
-  call: { objects: 4, d1: 1 },
+  call: { objects: 2, d1: 1 },
   pastCall: { objects: 6, d1: 1 },
-  customerHour: { objects: 1, d1: 1 },
-  customerDay: { objects: 5, d1: 1 },
+  customerHour: { objects: 2, d1: 1 },
+  customerDay: { objects: 8, d1: 1 },
 };
-/** A projector answers a hand-over when it has stored it, which takes as long as other work of an object. */
-export const PROJECTOR_ANSWER_MS = 20;
+/** A projector answers a hand-over when D1 has it: "projector request ms" of "1 of each 200". */
+export const PROJECTOR_ANSWER_MS = 734;
 
 /** `npm run bench -- transactions`, "the line through them". */
 export const D1_MS = { transaction: 1.44, row: 0.0047 };
 
 /** `npm run bench -- transactions`, "rows, with their indexes"; in an object, docs/performance.md, "What one customer may be". */
-export const BYTES = { call: 2_276, customerHour: 430, customerDay: 204, callInObject: 2_160, pastCall: 399 };
+export const BYTES = { call: 810, customerHour: 430, customerDay: 204, callInObject: 2_160, pastCall: 399 };
 
 /** `npm run bench -- calls`, "begin+end, with a key": requests that one customer's object answered in a second. */
 export const OBJECT_REQUESTS_PER_SECOND = 1_359;
@@ -113,7 +109,7 @@ export const LIMITS = {
 /** The service's own settings (durable-objects/, src/objects/projectors.ts, src/contract/operator.ts). */
 export const SETTINGS = {
   projectors: 8,
-  handOverDelayMs: 1_500,
+  handOverDelayMs: 500,
   gatherMs: 1_000,
   changesMax: 2_000,
   busyMs: 3_000,
@@ -121,6 +117,6 @@ export const SETTINGS = {
   usageRetentionDays: 2_557,
   objectCallDays: 7,
   /** A customer's newest calls, which stay whole for those days. Others become past calls after an hour, for two days. */
-  wholeCalls: 1_000,
+  wholeCalls: 400_000,
   pastCallDays: 2,
 };
